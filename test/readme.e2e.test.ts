@@ -50,13 +50,12 @@ function shell(script: string): Shell {
   const child = spawn('bash', ['-e', '-c', script], {
     cwd: ROOT,
     env: {
-      ...{
-        PATH: `${join(folder, 'bin')}${delimiter}${process.env['PATH']}`,
-        HOME: folder,
-        USER: 'tester',
-        CRUCIBLE_HOME: join(folder, 'home'),
-      },
-      ...{ CRUCIBLE_TEMPORAL_CLI: testServer().executable.path, CRUCIBLE_VERSITYGW: versitygw },
+      PATH: `${join(folder, 'bin')}${delimiter}${process.env['PATH']}`,
+      HOME: folder,
+      USER: 'tester',
+      CRUCIBLE_HOME: join(folder, 'home'),
+      CRUCIBLE_TEMPORAL_CLI: testServer().executable.path,
+      CRUCIBLE_VERSITYGW: versitygw,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

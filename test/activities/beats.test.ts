@@ -25,7 +25,10 @@ function served(): Activities {
   const owners = async (): Promise<'absent'> => 'absent'
   return {
     ...createPlanningActivities({
-      ...{ store, now, backends: ['scripted'], timing: QUICK },
+      store,
+      now,
+      backends: ['scripted'],
+      timing: QUICK,
       askOffers: () => Promise.reject(new Error('not asked here')),
       publishRunner: async () => 'a'.repeat(64),
     }),
@@ -39,18 +42,30 @@ function served(): Activities {
 }
 
 const NAMES = [
-  ...['resolveJob', 'plan', 'previewPlan', 'planWhenAvailable', 'copyCheckpoint', 'decide', 'drain'],
-  ...[
-    'stopAttempt',
-    'withdraw',
-    'extend',
-    'admitBudget',
-    'promiseBudget',
-    'finishJob',
-    'collectStoreGarbage',
-  ],
-  ...['offers', 'servesLaunches', 'launch', 'find', 'start', 'drainMachine', 'interrupt', 'settle'],
-  ...['collectGarbage', 'watch'],
+  'resolveJob',
+  'plan',
+  'previewPlan',
+  'planWhenAvailable',
+  'copyCheckpoint',
+  'decide',
+  'drain',
+  'stopAttempt',
+  'withdraw',
+  'extend',
+  'admitBudget',
+  'promiseBudget',
+  'finishJob',
+  'collectStoreGarbage',
+  'offers',
+  'servesLaunches',
+  'launch',
+  'find',
+  'start',
+  'drainMachine',
+  'interrupt',
+  'settle',
+  'collectGarbage',
+  'watch',
 ]
 
 describe('every activity', () => {
@@ -61,7 +76,9 @@ describe('every activity', () => {
   it.each(NAMES)('beats before it does anything, so that a lost worker is noticed: %s', async (name) => {
     const environment = new MockActivityEnvironment(
       {
-        ...{ activityType: name, startToCloseTimeoutMs: 600_000, heartbeatTimeoutMs: 20_000 },
+        activityType: name,
+        startToCloseTimeoutMs: 600_000,
+        heartbeatTimeoutMs: 20_000,
       },
       { logger: new DefaultLogger('ERROR') },
     )

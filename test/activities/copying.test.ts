@@ -17,13 +17,23 @@ async function save(step: number, attempt = 1): Promise<void> {
   const part = createHash('sha256').update(`weights ${step}`).digest()
   await store.put(`${folder}files/model.pt`, `weights ${step}`)
   const file = {
-    ...{ path: 'model.pt', sizeBytes: `weights ${step}`.length, parts: [part.toString('hex')], mode: 0o644 },
+    path: 'model.pt',
+    sizeBytes: `weights ${step}`.length,
+    parts: [part.toString('hex')],
+    mode: 0o644,
     digest: createHash('sha256').update(part).digest('hex'),
   }
   const manifest = {
     ...COMPLETE,
-    ...{ version: 1, jobId: OLD, attempt, step, isStepKnown: true, createdAtMs: 1, totalBytes: 9 },
-    ...{ files: [file], resumePath: '.' },
+    version: 1,
+    jobId: OLD,
+    attempt,
+    step,
+    isStepKnown: true,
+    createdAtMs: 1,
+    totalBytes: 9,
+    files: [file],
+    resumePath: '.',
   }
   await store.put(`${folder}manifest.json`, JSON.stringify(manifest))
 }
@@ -47,7 +57,9 @@ describe('copyCheckpoint', () => {
     expect(await copy(400)).toEqual(outcome)
     expect(await readRecords(store, NEW)).toEqual([
       expect.objectContaining({
-        ...{ seq: 2, kind: 'copied', data: outcome },
+        seq: 2,
+        kind: 'copied',
+        data: outcome,
         summary: 'Resumes from step 400 of job-old (000000000400-1)',
       }),
     ])

@@ -19,7 +19,11 @@ beforeEach(async () => {
 afterEach(() => place.dispose())
 
 const LOST: DecideInput = {
-  ...{ jobId: 'job-a', recordSeq: 5, attempt: 1, drainReason: null, offerKeys: ['scripted/spot/v100/a'] },
+  jobId: 'job-a',
+  recordSeq: 5,
+  attempt: 1,
+  drainReason: null,
+  offerKeys: ['scripted/spot/v100/a'],
   end: { kind: 'failed', isLaunched: true, failure: { class: 'interrupted', message: 'taken back' } },
   ledger: EMPTY_LEDGER,
   policy: { failuresMax: 0, interruptionsMax: 1, unclassifiedMax: 3 },
@@ -84,8 +88,17 @@ describe('withdraw', () => {
 
 describe('finishJob', () => {
   const status: JobStatus = {
-    ...{ id: 'job-a', name: 'train', owner: 'me', state: 'succeeded', reason: 'completed', message: 'done' },
-    ...{ submittedAtMs: 1, spentMicroUsd: 42, attempts: [], attemptsTotal: 2, placementReasons: [] },
+    id: 'job-a',
+    name: 'train',
+    owner: 'me',
+    state: 'succeeded',
+    reason: 'completed',
+    message: 'done',
+    submittedAtMs: 1,
+    spentMicroUsd: 42,
+    attempts: [],
+    attemptsTotal: 2,
+    placementReasons: [],
   }
   const input: FinishInput = { jobId: 'job-a', recordSeq: 9, status, artifacts: [] }
 

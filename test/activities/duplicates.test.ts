@@ -32,8 +32,13 @@ afterEach(() => place.dispose())
 const find = () => perform(place.verbs(), 'find', { order })
 const settle = (handle: MachineHandle | null): Promise<Settlement> =>
   perform(place.verbs(), 'settle', {
-    ...{ order, handle, timing: { ...QUICK, powerOffMs: 0 }, windowMs: 0, end: null },
-    ...{ drainReason: null, recordSeq: 4 },
+    order,
+    handle,
+    timing: { ...QUICK, powerOffMs: 0 },
+    windowMs: 0,
+    end: null,
+    drainReason: null,
+    recordSeq: 4,
   })
 const documents = (): AttemptDocuments => new AttemptDocuments(place.store, order, place.now)
 const costOf = ({ launchedAtMs, id }: MachineHandle): number =>

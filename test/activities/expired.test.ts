@@ -34,7 +34,10 @@ beforeEach(() => {
   storeMs = BEGAN_MS
   store = new MemoryStore(() => storeMs)
   world = new ScriptedWorld({
-    ...{ clock: new RealClock(), store, wares: [SPOT], behave: () => ({ neverStarts: true }) },
+    clock: new RealClock(),
+    store,
+    wares: [SPOT],
+    behave: () => ({ neverStarts: true }),
     capabilities: { billsUntil: 'terminate' },
   })
   backend = createScriptedBackend(world)
@@ -113,7 +116,11 @@ describe('a collection without a server', () => {
   it('counts with the longest lease that the attempt had, which a cut-off machine may still count', async () => {
     const order = await ordered()
     await putRecord(store, order.jobId, {
-      ...{ seq: 3, atMs: storeMs, kind: 'launched', attempt: 1, summary: 'ordered' },
+      seq: 3,
+      atMs: storeMs,
+      kind: 'launched',
+      attempt: 1,
+      summary: 'ordered',
       data: { ...order, runner: { ...order.runner, leaseMs: 6 * HOUR_MS } },
     })
     await renew(order, 10 * MINUTE_MS)

@@ -52,7 +52,10 @@ describe('capacity whose reservation', () => {
     const id = place.hold({ kind: 'hourly', ...MACHINES, tags, used: 1 })
     expect(await scan(place, { owner, isDryRun: true })).toMatchObject([
       {
-        ...{ action: 'would-end', reason, place: 'east-a', costMicroUsdPerDay: 3 * 24 * microUsd(2) },
+        action: 'would-end',
+        reason,
+        place: 'east-a',
+        costMicroUsdPerDay: 3 * 24 * microUsd(2),
         description: 'hourly capacity: 4 × p5, 3 free',
       },
     ])
@@ -68,7 +71,8 @@ describe('capacity whose reservation', () => {
     const id = place.hold({ kind: 'prepaid', ...MACHINES, ...window, tags })
     expect(await scan(place, { owner: 'closed', candidates: [id] })).toMatchObject([
       {
-        ...{ action: 'kept', costMicroUsdPerDay: 0 },
+        action: 'kept',
+        costMicroUsdPerDay: 0,
         reason:
           'reservation res-a is over, and the capacity is still held: it is paid for until 2026-11-03T00:00:00Z, so let jobs use it',
       },

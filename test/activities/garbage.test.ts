@@ -144,7 +144,7 @@ describe('what serves many jobs', () => {
     createdAtMs: 0,
     description: 'launch template',
     costMicroUsdPerDay: 0,
-    ...(use === undefined ? {} : { use }),
+    use,
   })
 
   it('is judged by its use, and ended like everything else', async () => {
@@ -206,7 +206,9 @@ describe('a place of earlier settings', () => {
     expect(await sweep()).toMatchObject([
       { action: 'ended' },
       {
-        ...{ action: 'unseen', kind: 'place', place: 'there' },
+        action: 'unseen',
+        kind: 'place',
+        place: 'there',
         reason: expect.stringMatching(
           /^No. Allow it. Earlier settings .* delete places\/scripted\/there.json/,
         ),

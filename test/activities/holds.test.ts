@@ -26,7 +26,11 @@ beforeEach(() => {
 
 const answers = (reservation: Partial<ReservedCapacity> = {}): BackendAnswer[] => {
   const offer = {
-    ...{ backend: 'ec2', capacityType: 'reserved', type: 'p5', place: 'a', reservationId: 'cr-1' },
+    backend: 'ec2',
+    capacityType: 'reserved',
+    type: 'p5',
+    place: 'a',
+    reservationId: 'cr-1',
     reservation: { free: 1, total: 1, idleMicroUsdPerHour: microUsd(2), ...reservation },
   } as Offer
   const other: Offer = { ...without(offer, ['reservation', 'reservationId']), capacityType: 'spot' }
@@ -70,8 +74,11 @@ describe('the holder of a place', () => {
 
 describe('the job that a place is kept for', () => {
   const AWAITED: AwaitedJob = {
-    ...{ jobId: 'ranker-train', fromMs: NOW_MS + HOUR_MS, untilMs: NOW_MS + 2 * HOUR_MS },
-    ...{ schedule: 'ranker', run: '2027-01-04' },
+    jobId: 'ranker-train',
+    fromMs: NOW_MS + HOUR_MS,
+    untilMs: NOW_MS + 2 * HOUR_MS,
+    schedule: 'ranker',
+    run: '2027-01-04',
   }
   const begun = (seq: number, kind: 'submitted' | 'resolved'): RecordEntryOf<typeof kind> =>
     partialEntry({ seq, kind, atMs: NOW_MS, summary: '', data: {} })

@@ -61,7 +61,10 @@ export class Place {
   ) {
     this.store = openStore(pathToFileURL(root).href)
     this.world = new ScriptedWorld({
-      ...{ clock: new RealClock(), store: this.store, wares: [SPOT], behave: () => ({ neverStarts: true }) },
+      clock: new RealClock(),
+      store: this.store,
+      wares: [SPOT],
+      behave: () => ({ neverStarts: true }),
       ...wishes,
     })
     this.backend = createScriptedBackend(this.world)
@@ -105,24 +108,39 @@ export class Place {
 
   beat({ jobId, attempt, attemptId }: Order, beat: Partial<Beat> = {}): Promise<void> {
     return putDocument(this.store, layout.beat(jobId, attempt), {
-      ...{
-        attemptId,
-        seq: 1,
-        phase: 'running',
-        progress: null,
-        gpus: [],
-        checkpoint: null,
-        restoredFrom: null,
-      },
-      ...{ limitsSeq: 0, leaseSeq: 0, logLines: 0, clockMs: this.now(), uptimeMs: 1_000, ...beat },
+      attemptId,
+      seq: 1,
+      phase: 'running',
+      progress: null,
+      gpus: [],
+      checkpoint: null,
+      restoredFrom: null,
+      limitsSeq: 0,
+      leaseSeq: 0,
+      logLines: 0,
+      clockMs: this.now(),
+      uptimeMs: 1_000,
+      ...beat,
     } satisfies Beat)
   }
 
   result({ jobId, attempt, attemptId }: Order, result: Partial<RunnerResult> = {}): Promise<void> {
     return putDocument(this.store, layout.result(jobId, attempt), {
-      ...{ version: 1, attemptId, outcome: 'succeeded', reason: 'completed', message: 'done', exitCode: 0 },
-      ...{ signal: null, progress: null, checkpoint: null, restoredFrom: null, artifacts: [], phases: [] },
-      ...{ logLines: 0, finishedAtMs: this.now(), ...result },
+      version: 1,
+      attemptId,
+      outcome: 'succeeded',
+      reason: 'completed',
+      message: 'done',
+      exitCode: 0,
+      signal: null,
+      progress: null,
+      checkpoint: null,
+      restoredFrom: null,
+      artifacts: [],
+      phases: [],
+      logLines: 0,
+      finishedAtMs: this.now(),
+      ...result,
     } satisfies RunnerResult)
   }
 

@@ -18,8 +18,17 @@ import type { Ware } from '../backends/scripted/world'
 import { perform, Place, QUICK, SPOT } from './place'
 
 const SPEC: JobSpec = {
-  ...{ name: 'train', run: 'train', inputs: [], resources: {}, isInterruptible: true, checkpoint: {} },
-  ...{ backends: [], optimize: 'cost', retries: { failures: 2, interruptions: 7 }, env: {}, secrets: [] },
+  name: 'train',
+  run: 'train',
+  inputs: [],
+  resources: {},
+  isInterruptible: true,
+  checkpoint: {},
+  backends: [],
+  optimize: 'cost',
+  retries: { failures: 2, interruptions: 7 },
+  env: {},
+  secrets: [],
   outputs: [],
 }
 const ON_DEMAND: Ware = { ...SPOT, capacityType: 'on-demand', priceMicroUsdPerHour: microUsd(1_000) }
@@ -39,20 +48,22 @@ const ask: AskOffers = async (backend, request) => {
 
 const planning = (deps: Partial<PlanningDeps> = {}) =>
   createPlanningActivities({
-    ...{ store: place.store, backends: ['scripted'], askOffers: ask, now: place.now, timing: QUICK },
+    store: place.store,
+    backends: ['scripted'],
+    askOffers: ask,
+    now: place.now,
+    timing: QUICK,
     publishRunner: () => Promise.resolve('a'.repeat(64)),
     ...deps,
   })
 
 const JOB: JobInput = {
-  ...{
-    jobId: 'job-a',
-    spec: SPEC,
-    bundle: null,
-    owner: 'me',
-    deployment: 'dep-0123456789',
-    submittedAtMs: 1,
-  },
+  jobId: 'job-a',
+  spec: SPEC,
+  bundle: null,
+  owner: 'me',
+  deployment: 'dep-0123456789',
+  submittedAtMs: 1,
 }
 
 const resolved = (spec: Partial<JobSpec> = {}): ResolvedJob => ({
@@ -65,8 +76,15 @@ const resolved = (spec: Partial<JobSpec> = {}): ResolvedJob => ({
 })
 
 const input = (over: Partial<PlanInput> = {}, spec: Partial<JobSpec> = {}): PlanInput => ({
-  ...{ jobId: 'job-a', deployment: 'dep-0123456789', recordSeq: 2, attempt: 1, bundle: null },
-  ...{ ledger: EMPTY_LEDGER, avoid: [], resolved: resolved(spec), ...over },
+  jobId: 'job-a',
+  deployment: 'dep-0123456789',
+  recordSeq: 2,
+  attempt: 1,
+  bundle: null,
+  ledger: EMPTY_LEDGER,
+  avoid: [],
+  resolved: resolved(spec),
+  ...over,
 })
 
 const outOfStock = (): void => {
@@ -86,8 +104,9 @@ describe('resolveJob', () => {
   it('refuses a job whose documents lie in the store of another deployment', async () => {
     const stored = await ensureDeployment(place.store, () => 'dep-abcdefghij')
     await expect(perform(planning(), 'resolveJob', JOB)).rejects.toMatchObject({
-      ...{ type: 'invalid', nonRetryable: true },
-      ...{ message: expect.stringMatching(`submitted to deployment dep-0123456789, .* belong to ${stored}`) },
+      type: 'invalid',
+      nonRetryable: true,
+      message: expect.stringMatching(`submitted to deployment dep-0123456789, .* belong to ${stored}`),
     })
     expect(await readRecords(place.store, 'job-a')).toEqual([])
     expect(await perform(planning(), 'resolveJob', { ...JOB, deployment: stored })).toEqual(resolved())
@@ -96,7 +115,9 @@ describe('resolveJob', () => {
   it('refuses a spec that is none, for good, and names what is wrong', async () => {
     const spec = { ...SPEC, run: '', env: { '1BAD': 'x' } }
     await expect(perform(planning(), 'resolveJob', { ...JOB, spec })).rejects.toMatchObject({
-      ...{ type: 'invalid', nonRetryable: true, message: expect.stringMatching(/run[\s\S]*1BAD/) },
+      type: 'invalid',
+      nonRetryable: true,
+      message: expect.stringMatching(/run[\s\S]*1BAD/),
     })
     expect(await readRecords(place.store, 'job-a')).toEqual([])
   })
@@ -200,7 +221,9 @@ describe('plan', () => {
     outOfStock()
     const outcome = await perform(planning(), 'plan', input())
     expect(outcome).toMatchObject({
-      ...{ kind: 'wait', retryInMs: 2_000, reason: expect.stringContaining('out of stock') },
+      kind: 'wait',
+      retryInMs: 2_000,
+      reason: expect.stringContaining('out of stock'),
     })
     const records = await readRecords(place.store, 'job-a')
     expect(records).toMatchObject([{ seq: 2, kind: 'waiting', attempt: 1, data: { outcome } }])
@@ -287,7 +310,10 @@ describe('planWhenAvailable', () => {
   ])('asks again without an error being counted, ever more at leisure: try %i', async (attempt, delayMs) => {
     outOfStock()
     await expect(perform(planning(), 'planWhenAvailable', input(), { attempt })).rejects.toMatchObject({
-      ...{ type: 'capacity', nonRetryable: false, category: 'BENIGN', nextRetryDelay: delayMs },
+      type: 'capacity',
+      nonRetryable: false,
+      category: 'BENIGN',
+      nextRetryDelay: delayMs,
     })
   })
 

@@ -85,7 +85,10 @@ export class Senders {
   worker(process = new Mortal()): BackendActivities {
     const store: ObjectStore = process.reach(this.store)
     return createBackendActivities({
-      ...{ backend: process.reach(this.provider), store, now: Date.now, sendLimitMs: SEND_LIMIT_MS },
+      backend: process.reach(this.provider),
+      store,
+      now: Date.now,
+      sendLimitMs: SEND_LIMIT_MS,
       handOverSecrets: async () => undefined,
       maskSecrets: async (_jobId, text) => text,
       owners: async () => 'absent',
@@ -145,7 +148,10 @@ export class SendingPlace extends Senders {
   constructor(wishes: Partial<WorldOptions> = {}) {
     const store = new MemoryStore(Date.now)
     const world = new ScriptedWorld({
-      ...{ clock: new RealClock(), store, wares: [{ ...SPOT, stock: Infinity }], ...RUDE },
+      clock: new RealClock(),
+      store,
+      wares: [{ ...SPOT, stock: Infinity }],
+      ...RUDE,
       capabilities: { idempotency: 'tag' },
       behave: () => ({ neverStarts: true }),
       ...wishes,

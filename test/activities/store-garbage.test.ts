@@ -41,9 +41,7 @@ function collect(over: Partial<CollectStoreGarbageInput> = {}): Promise<GarbageV
 }
 
 function begun(agoMs: number, key?: string): void {
-  uploads = [
-    { id: 'u', sizeBytes: 5e9, beganAtMs: Date.now() - agoMs, ...(key === undefined ? {} : { key }) },
-  ]
+  uploads = [{ id: 'u', sizeBytes: 5e9, beganAtMs: Date.now() - agoMs, key }]
 }
 
 describe('an unfinished upload', () => {

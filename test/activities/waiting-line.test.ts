@@ -26,7 +26,11 @@ beforeEach(() => {
   woken = []
   store = new MemoryStore(() => nowMs)
   line = new WaitingLine({
-    ...{ store, now: () => nowMs, random: () => 0.5, backends: ['ec2', 'local'], near: ['local'] },
+    store,
+    now: () => nowMs,
+    random: () => 0.5,
+    backends: ['ec2', 'local'],
+    near: ['local'],
     wake,
     owners: ({ jobId }) => Promise.resolve(closed.includes(jobId) ? 'closed' : 'open'),
   })
@@ -41,10 +45,18 @@ async function job(jobId: string, ageOrder: number, backend = 'ec2'): Promise<Pl
   const entry = partialEntry({ seq: 0, atMs: ageOrder, kind: 'submitted', summary: '', data: {} })
   await putRecord(store, jobId, entry)
   return {
-    ...{ jobId, deployment: 'dep-0123456789', recordSeq: 2, attempt: 1, bundle: null, avoid: [] },
+    jobId,
+    deployment: 'dep-0123456789',
+    recordSeq: 2,
+    attempt: 1,
+    bundle: null,
+    avoid: [],
     resolved: {
-      ...{ spec, policy: { failuresMax: 0, interruptionsMax: 1, unclassifiedMax: 3 } },
-      ...{ timing: DEFAULT_TIMING, runnerSha256: '', storeUrl: store.url },
+      spec,
+      policy: { failuresMax: 0, interruptionsMax: 1, unclassifiedMax: 3 },
+      timing: DEFAULT_TIMING,
+      runnerSha256: '',
+      storeUrl: store.url,
     },
     ledger: EMPTY_LEDGER,
   }
@@ -65,7 +77,8 @@ async function answer(input: PlanInput, answered: Answered): Promise<void> {
 /** Places that are kept for ann. */
 const answersWith = (reservation: Partial<ReservedCapacity>): BackendAnswer[] => [
   {
-    ...{ backend: 'ec2', capabilities: {} as BackendAnswer['capabilities'] },
+    backend: 'ec2',
+    capabilities: {} as BackendAnswer['capabilities'],
     offers: [
       {
         availability: 'unknown',

@@ -16,12 +16,25 @@ afterEach(() => place.dispose())
 /** A question asked for the second time, this long after it was first asked, about the only offer. */
 function askAfter(waitedMs: number): Promise<unknown> {
   const input: PlanInput = {
-    ...{ jobId: 'job-a', deployment: 'dep-0123456789', recordSeq: 2, attempt: 2, bundle: null },
+    jobId: 'job-a',
+    deployment: 'dep-0123456789',
+    recordSeq: 2,
+    attempt: 2,
+    bundle: null,
     resolved: {
       spec: {
-        ...{ name: 'train', run: 'train', inputs: [], resources: {}, isInterruptible: true, checkpoint: {} },
-        ...{ backends: [], optimize: 'cost', retries: { failures: 0, interruptions: 1 }, env: {} },
-        ...{ secrets: [], outputs: [] },
+        name: 'train',
+        run: 'train',
+        inputs: [],
+        resources: {},
+        isInterruptible: true,
+        checkpoint: {},
+        backends: [],
+        optimize: 'cost',
+        retries: { failures: 0, interruptions: 1 },
+        env: {},
+        secrets: [],
+        outputs: [],
       },
       policy: { failuresMax: 0, interruptionsMax: 1, unclassifiedMax: 3 },
       timing: QUICK,
@@ -34,7 +47,10 @@ function askAfter(waitedMs: number): Promise<unknown> {
       .map((offer) => ({ offerKey: offerKey(offer), forMs: 60_000, why: 'capacity' as const })),
   }
   const planning = createPlanningActivities({
-    ...{ store: place.store, backends: ['scripted'], now: place.now, timing: QUICK },
+    store: place.store,
+    backends: ['scripted'],
+    now: place.now,
+    timing: QUICK,
     askOffers: async (_backend, request) => received(await perform(place.verbs(), 'offers', { request })),
     publishRunner: () => Promise.resolve('a'.repeat(64)),
   })

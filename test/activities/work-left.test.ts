@@ -19,8 +19,17 @@ beforeEach(() => {
 })
 
 const saved = (step: number, more: Partial<Manifest> = {}): Manifest => ({
-  ...{ version: 1, jobId: 'job-a', attempt: 1, step, isStepKnown: true, createdAtMs: 1 },
-  ...{ totalBytes: 1, files: [], resumePath: '.', ...COMPLETE, ...more },
+  version: 1,
+  jobId: 'job-a',
+  attempt: 1,
+  step,
+  isStepKnown: true,
+  createdAtMs: 1,
+  totalBytes: 1,
+  files: [],
+  resumePath: '.',
+  ...COMPLETE,
+  ...more,
 })
 const told = (attempt: number, stepsTotal: number | null): Promise<unknown> =>
   store.put(

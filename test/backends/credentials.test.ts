@@ -32,7 +32,8 @@ describe('credentials', () => {
     const own = { SMALL_ID: 'own-id-of-the-environment', SMALL_SECRET: 'own' }
     expect(findCredentials(source(), own)?.values).toEqual(own)
     expect(findCredentials(source(), { SMALL_ID: 'half of it' })?.values).toEqual({
-      ...{ SMALL_ID: ID, SMALL_SECRET: SECRET },
+      SMALL_ID: ID,
+      SMALL_SECRET: SECRET,
     })
     expect(findCredentials(source(), {})?.values).toEqual({ SMALL_ID: ID, SMALL_SECRET: SECRET })
   })

@@ -69,16 +69,37 @@ export async function watchAnHour(at: Watched): Promise<{ told: unknown[]; durin
 function beat({ store, order }: Watched, { seq, clockMs }: Pick<Beat, 'seq' | 'clockMs'>): Promise<void> {
   const { jobId, attempt, attemptId } = order
   return putDocument(store, layout.beat(jobId, attempt), {
-    ...{ attemptId, seq, phase: 'running', progress: null, gpus: [], checkpoint: null, restoredFrom: null },
-    ...{ limitsSeq: 0, leaseSeq: 0, logLines: 0, clockMs, uptimeMs: 1_000 },
+    attemptId,
+    seq,
+    phase: 'running',
+    progress: null,
+    gpus: [],
+    checkpoint: null,
+    restoredFrom: null,
+    limitsSeq: 0,
+    leaseSeq: 0,
+    logLines: 0,
+    clockMs,
+    uptimeMs: 1_000,
   } satisfies Beat)
 }
 
 function succeed({ store, order }: Watched, finishedAtMs: number): Promise<void> {
   const { jobId, attempt, attemptId } = order
   return putDocument(store, layout.result(jobId, attempt), {
-    ...{ version: 1, attemptId, outcome: 'succeeded', reason: 'completed', message: 'done', exitCode: 0 },
-    ...{ signal: null, progress: null, checkpoint: null, restoredFrom: null, artifacts: [], phases: [] },
-    ...{ logLines: 0, finishedAtMs },
+    version: 1,
+    attemptId,
+    outcome: 'succeeded',
+    reason: 'completed',
+    message: 'done',
+    exitCode: 0,
+    signal: null,
+    progress: null,
+    checkpoint: null,
+    restoredFrom: null,
+    artifacts: [],
+    phases: [],
+    logLines: 0,
+    finishedAtMs,
   } satisfies RunnerResult)
 }

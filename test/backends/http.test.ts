@@ -23,7 +23,9 @@ beforeEach(async () => {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   client = createHttpClient({
-    ...{ name: 'Small', baseUrl: `${rootOf()}/v1/`, userAgent: 'a test' },
+    name: 'Small',
+    baseUrl: `${rootOf()}/v1/`,
+    userAgent: 'a test',
     headers: () => ({ authorization: SECRET }),
   })
 })
@@ -61,7 +63,8 @@ describe('the client for HTTP APIs', () => {
     await sleep(100)
     collectGarbage()
     expect(await failing).toMatchObject({
-      ...{ message: 'Small did not answer within 1 s', facts: { reach: 'unanswered' } },
+      message: 'Small did not answer within 1 s',
+      facts: { reach: 'unanswered' },
     })
   })
 
@@ -127,7 +130,7 @@ describe('the client for HTTP APIs', () => {
     }
     const error = await failed()
     expect(error).toMatchObject({
-      ...{ message: 'Small answered 307, a redirect that is not followed' },
+      message: 'Small answered 307, a redirect that is not followed',
       facts: { reach: 'answered', status: 307 },
     })
     expect(paths).toEqual(['/v1/things'])
@@ -161,7 +164,10 @@ describe('the client for HTTP APIs', () => {
   it('hands on the JSON of a refusal, or the words of a page, and how long to wait', async () => {
     answer = say(400, '{"error":{"code":"c"}}', { 'retry-after': '3' })
     expect((await failed()).facts).toEqual({
-      ...{ reach: 'answered', status: 400, retryAfterMs: 3_000, body: { error: { code: 'c' } } },
+      reach: 'answered',
+      status: 400,
+      retryAfterMs: 3_000,
+      body: { error: { code: 'c' } },
     })
     answer = say(503, `<style>b{}</style><h1>Sorry</h1>${'word '.repeat(500)}`, { 'retry-after': 'soon' })
     const { page, retryAfterMs } = (await failed()).facts

@@ -8,7 +8,8 @@ describe('the pace of requests', () => {
   it('spaces launches further apart than other requests, which they do not hold up', async () => {
     const atMs: Record<string, number[]> = { launch: [], other: [] }
     const limiter = createLimiter({ size: 1, perSecond: 100 }, () => performance.now(), {
-      ...{ size: 1, perSecond: 4 },
+      size: 1,
+      perSecond: 4,
     })
     const ask = (rank: 'launch' | 'other'): Promise<unknown> =>
       limiter.run(rank, patiently, async () => atMs[rank]!.push(performance.now()))
@@ -37,7 +38,8 @@ describe('the pace of requests', () => {
 
   it('gives the place of a launch whose caller left to the next', async () => {
     const limiter = createLimiter({ size: 1, perSecond: 100 }, () => performance.now(), {
-      ...{ size: 1, perSecond: 5 },
+      size: 1,
+      perSecond: 5,
     })
     await limiter.run('launch', patiently, async () => undefined)
     const caller = new AbortController()

@@ -27,7 +27,7 @@ const remote = (taskQueue?: string): BareActivities =>
   proxyActivities<BareActivities>({
     startToCloseTimeout: '2 minutes',
     heartbeatTimeout: '20 seconds',
-    ...(taskQueue === undefined ? {} : { taskQueue }),
+    taskQueue,
   })
 
 const show = (value: string): void => upsertSearchAttributes([{ key: state, value }])

@@ -118,8 +118,13 @@ async function moveByRunner({ folder, file, env }: Site, direction: Direction, u
   const { stdout } = await run(
     'python3',
     [
-      ...['-B', join(__dirname, 'checkpoint_runner.py'), direction, `s3://${BUCKET}/runner?endpoint=${url}`],
-      ...['checkpoint.bin', direction === 'up' ? file : back, join(folder, 'entry.json')],
+      '-B',
+      join(__dirname, 'checkpoint_runner.py'),
+      direction,
+      `s3://${BUCKET}/runner?endpoint=${url}`,
+      'checkpoint.bin',
+      direction === 'up' ? file : back,
+      join(folder, 'entry.json'),
     ],
     { env },
   )

@@ -18,8 +18,12 @@ export async function coldStart(at: TestConnection, rounds: number): Promise<Mea
   const namespace = await freshNamespace(at.client.connection as Connection)
   const home = await mkdtemp(join(tmpdir(), 'crucible-bench-'))
   const env = {
-    ...{ PATH: process.env['PATH'], HOME: home, CRUCIBLE_HOME: home, NO_COLOR: '1' },
-    ...{ TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace },
+    PATH: process.env['PATH'],
+    HOME: home,
+    CRUCIBLE_HOME: home,
+    NO_COLOR: '1',
+    TEMPORAL_ADDRESS: address,
+    TEMPORAL_NAMESPACE: namespace,
   }
   const commands: Record<string, [string, string[]]> = {
     'crucible --help': [process.execPath, [CLI, '--help']],
@@ -41,7 +45,9 @@ export async function coldStart(at: TestConnection, rounds: number): Promise<Mea
   }
   const baseline = median(tookMs.get('temporal workflow list')!)
   const measure = (name: string): Measure => ({
-    ...{ bench: 'cold-start', name: `${name} against temporal workflow list`, unit: 'x' },
+    bench: 'cold-start',
+    name: `${name} against temporal workflow list`,
+    unit: 'x',
     value: median(tookMs.get(name)!) / baseline,
     remark: `${Math.round(median(tookMs.get(name)!))} and ${Math.round(baseline)} ms, medians of ${rounds} in turn`,
   })

@@ -51,8 +51,11 @@ export async function fleet(at: TestConnection, jobs: number, quietSeconds: numb
     await sleep(quietMs)
     const after = { orchestrator: usageOf(workers.orchestrator), backend: usageOf(workers.backend) }
     const measure = (name: string, value: number, unit: string, remark?: string): Measure => ({
-      ...{ bench: 'fleet', name, value, unit },
-      ...(remark === undefined ? {} : { remark }),
+      bench: 'fleet',
+      name,
+      value,
+      unit,
+      remark,
     })
     const perWorker = (['orchestrator', 'backend'] as const).flatMap((role) => [
       measure(
@@ -90,9 +93,15 @@ class Stage {
     home: string,
   ) {
     this.env = {
-      ...{ PATH: process.env['PATH'] ?? '', HOME: home, CRUCIBLE_HOME: home, CRUCIBLE_OWNER: 'bench' },
-      ...{ TEMPORAL_ADDRESS: testServer().address, TEMPORAL_NAMESPACE: namespace, CRUCIBLE_LOG: 'error' },
-      ...{ CRUCIBLE_BEAT: '10s', CRUCIBLE_OBSERVE: '2s' },
+      PATH: process.env['PATH'] ?? '',
+      HOME: home,
+      CRUCIBLE_HOME: home,
+      CRUCIBLE_OWNER: 'bench',
+      TEMPORAL_ADDRESS: testServer().address,
+      TEMPORAL_NAMESPACE: namespace,
+      CRUCIBLE_LOG: 'error',
+      CRUCIBLE_BEAT: '10s',
+      CRUCIBLE_OBSERVE: '2s',
     }
     this.crucible = new Crucible(readClientConfig(this.env))
   }
@@ -162,8 +171,16 @@ class Stage {
   private beat(jobId: string, seq: number): void {
     const path = join(fileURLToPath(this.home.storeUrl), layout.beat(jobId, 1))
     const beat: Beat = {
-      ...{ attemptId: attemptIdOf(jobId, 1), seq, phase: 'running', gpus: [], checkpoint: null },
-      ...{ restoredFrom: null, limitsSeq: 0, leaseSeq: 0, logLines: seq, clockMs: Date.now() },
+      attemptId: attemptIdOf(jobId, 1),
+      seq,
+      phase: 'running',
+      gpus: [],
+      checkpoint: null,
+      restoredFrom: null,
+      limitsSeq: 0,
+      leaseSeq: 0,
+      logLines: seq,
+      clockMs: Date.now(),
       uptimeMs: seq * BEAT_MS,
       progress: { step: seq, stepsTotal: 1_000_000, loss: 1, atMs: Date.now() },
     }
@@ -194,7 +211,10 @@ class Stage {
     for (const [name, ask] of Object.entries(asked)) {
       const tookMs = await ask()
       measures.push({
-        ...{ bench: 'fleet', name, value: median(tookMs), unit: 'ms' },
+        bench: 'fleet',
+        name,
+        value: median(tookMs),
+        unit: 'ms',
         remark: `median of ${tookMs.length}, 95 % within ${Math.round(quantile(tookMs, 0.95))} ms`,
       })
     }

@@ -48,9 +48,12 @@ export async function history(at: TestConnection, losses: number): Promise<Measu
   })
   const [hour, month] = [await watchedFor(at, HOUR_MS), await watchedFor(at, 30 * DAY_MS)]
   const measure = (name: string, value: number, max?: number, remark?: string): Measure => ({
-    ...{ bench: 'history', name, value, unit: 'events' },
-    ...(max === undefined ? {} : { goal: { is: 'at most' as const, value: max } }),
-    ...(remark === undefined ? {} : { remark }),
+    bench: 'history',
+    name,
+    value,
+    unit: 'events',
+    goal: max === undefined ? undefined : { is: 'at most' as const, value: max },
+    remark,
   })
   return [
     measure('attempt (child), undisturbed', plain.attempts[0]!, CHILD_MAX),

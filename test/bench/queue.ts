@@ -63,21 +63,25 @@ export async function queue(at: TestConnection, count: number, eachMs: number): 
   const bench = 'queue'
   return [
     {
-      ...{
-        bench,
-        name: `${count} jobs of ${eachMs / SECOND_MS} s on ${SLOTS} slots`,
-        value: ratio,
-        unit: 'x',
-      },
+      bench,
+      name: `${count} jobs of ${eachMs / SECOND_MS} s on ${SLOTS} slots`,
+      value: ratio,
+      unit: 'x',
       goal: { is: 'at most', value: RATIO_MAX },
       remark: 'the programs alone, on slots that are never idle',
     },
     {
-      ...{ bench, name: 'jobs overtaken', value: overtaken, unit: 'jobs' },
+      bench,
+      name: 'jobs overtaken',
+      value: overtaken,
+      unit: 'jobs',
       goal: { is: 'at most', value: 0 },
     },
     {
-      ...{ bench, name: 'attempts beyond one a job', value: attempts - count, unit: 'attempts' },
+      bench,
+      name: 'attempts beyond one a job',
+      value: attempts - count,
+      unit: 'attempts',
       goal: { is: 'at most', value: 0 },
     },
   ]

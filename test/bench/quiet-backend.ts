@@ -7,27 +7,35 @@ import type { Offer } from '../../core/offer'
 export function quietBackend(name: string): Backend {
   const living = new Map<string, MachineHandle>()
   const offer: Offer = {
-    ...{ backend: name, capacityType: 'on-demand', type: 'quiet', place: '' },
+    backend: name,
+    capacityType: 'on-demand',
+    type: 'quiet',
+    place: '',
     shape: { cpus: 1, memoryGiB: 1, gpus: 0 },
-    ...{ priceMicroUsdPerHour: microUsd(1), availability: 'available', freePlaces: 100_000 },
+    priceMicroUsdPerHour: microUsd(1),
+    availability: 'available',
+    freePlaces: 100_000,
     priceSource: { kind: 'configured', observedAtMs: 0 },
   }
   return {
     name,
     capabilities: {
-      ...{
-        capacityTypes: ['on-demand'],
-        imageRunner: 'runner',
-        runnerStart: 'with-launch',
-        idempotency: 'token',
-      },
-      ...{ billsUntil: 'exit', price: 'configured' },
+      capacityTypes: ['on-demand'],
+      imageRunner: 'runner',
+      runnerStart: 'with-launch',
+      idempotency: 'token',
+      billsUntil: 'exit',
+      price: 'configured',
     },
     check: async () => [],
     offers: async () => [offer],
     launch: async ({ attemptId }) => {
       const handle: MachineHandle = living.get(attemptId) ?? {
-        ...{ backend: name, kind: 'machine', id: attemptId, attemptId, launchedAtMs: Date.now() },
+        backend: name,
+        kind: 'machine',
+        id: attemptId,
+        attemptId,
+        launchedAtMs: Date.now(),
         realised: { capacityType: 'on-demand', type: 'quiet', place: '', priceMicroUsdPerHour: microUsd(1) },
       }
       living.set(attemptId, handle)

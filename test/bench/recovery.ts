@@ -75,7 +75,10 @@ function measure(name: string, valuesMs: number[]): Measure {
   if (valuesMs.length === 0) throw new Error(`${name} is not known of any recovery`)
   const seconds = (ms: number): number => ms / SECOND_MS
   return {
-    ...{ bench: 'recovery', name, value: seconds(median(valuesMs)), unit: 's' },
+    bench: 'recovery',
+    name,
+    value: seconds(median(valuesMs)),
+    unit: 's',
     remark: `median of ${valuesMs.length}; nine in ten within ${seconds(quantile(valuesMs, 0.9)).toPrecision(3)} s`,
   }
 }

@@ -87,33 +87,32 @@ function measuresOf(pairs: Pair[], jobs: number, events: number[]): Measure[] {
   const cpuRatios = pairs.map(({ real, bare }) => real.cpuMs / bare.cpuMs)
   return [
     {
-      ...{
-        bench,
-        name: `${jobs} jobs at once, submit to finish`,
-        value: perSecond(pairs.map(({ real }) => real)),
-      },
-      ...{ unit: 'jobs/s', remark: `${events[0]} events each, job and attempt` },
+      bench,
+      name: `${jobs} jobs at once, submit to finish`,
+      value: perSecond(pairs.map(({ real }) => real)),
+      unit: 'jobs/s',
+      remark: `${events[0]} events each, job and attempt`,
     },
     {
-      ...{ bench, name: 'bare parent and child, the same commands' },
-      ...{
-        value: perSecond(pairs.map(({ bare }) => bare)),
-        unit: 'jobs/s',
-        remark: `${events[1]} events each`,
-      },
+      bench,
+      name: 'bare parent and child, the same commands',
+      value: perSecond(pairs.map(({ bare }) => bare)),
+      unit: 'jobs/s',
+      remark: `${events[1]} events each`,
     },
     {
-      ...{
-        bench,
-        name: 'jobs against bare workflows',
-        value: median(ratios),
-        unit: 'x',
-        remark: each(ratios),
-      },
+      bench,
+      name: 'jobs against bare workflows',
+      value: median(ratios),
+      unit: 'x',
+      remark: each(ratios),
       goal: { is: 'at least', value: RATIO_MIN },
     },
     {
-      ...{ bench, name: 'processor time against bare workflows', value: median(cpuRatios), unit: 'x' },
+      bench,
+      name: 'processor time against bare workflows',
+      value: median(cpuRatios),
+      unit: 'x',
       remark: `${each(cpuRatios)}; workers and server`,
     },
   ]

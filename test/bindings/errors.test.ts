@@ -42,13 +42,14 @@ beforeAll(async () => {
     const scripts = REGIONS.map((name) => ({
       name,
       reservations: name === home && environment['FOUND'] === 'yes' ? [fakeReservation(name)] : [],
-      ...(name === 'eu-west-1' && {
-        error: {
-          code: lost,
-          message: 'They said <b>no</b>',
-          httpStatus: lost === 'InternalError' ? 500 : 403,
-        },
-      }),
+      error:
+        name === 'eu-west-1'
+          ? {
+              code: lost,
+              message: 'They said <b>no</b>',
+              httpStatus: lost === 'InternalError' ? 500 : 403,
+            }
+          : undefined,
     }))
     return runOn(scripts, args)
   })

@@ -47,8 +47,18 @@ describe('a job that loses two machines while somebody follows it', () => {
 
   it('resumes each time, and the follower sees every line once and in order', async () => {
     const follower = crucible.start([
-      ...['submit', 'train.py', '--name', 'moved', '--interruptible', '--secret', 'TOKEN'],
-      ...['--env', 'STEPS=60', '--env', `GATE=${stage.gate(3)}`, '-f'],
+      'submit',
+      'train.py',
+      '--name',
+      'moved',
+      '--interruptible',
+      '--secret',
+      'TOKEN',
+      '--env',
+      'STEPS=60',
+      '--env',
+      `GATE=${stage.gate(3)}`,
+      '-f',
     ])
     await until(() => /Submitted ([\w-]+)/.test(follower.stderr()), 30_000)
     id = /Submitted ([\w-]+)/.exec(follower.stderr())![1]!
@@ -145,7 +155,9 @@ describe('a job that loses two machines while somebody follows it', () => {
       'price.spot=+500%',
     )
     expect(whatIf).toMatchObject({
-      ...{ decision: 5, replay: 'same', ruledOut: [] },
+      decision: 5,
+      replay: 'same',
+      ruledOut: [],
       was: { place: { offer: { capacityType: 'spot' } } },
       now: { place: { offer: { capacityType: 'on-demand' } } },
     })
@@ -280,7 +292,8 @@ describe('garbage collection', () => {
     const { findings } = await crucible.json<{ findings: Finding[] }>('doctor')
     expect(findings.filter(({ check }) => check === 'garbage')).toEqual([
       {
-        ...{ check: 'garbage', status: 'ok' },
+        check: 'garbage',
+        status: 'ok',
         message: expect.stringMatching(/^collected .* ago: 0 removed, [1-9]\d* kept$/),
       },
     ])

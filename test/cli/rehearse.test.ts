@@ -39,29 +39,40 @@ describe('crucible rehearse', () => {
       expect(told.checks.filter(({ outcome }) => outcome !== 'good')).toEqual([])
       expect(told).toEqual({
         schema: 'crucible/1',
-        ...{ name: 'trial', survives: true, summary: expect.any(String), changes: [] },
+        name: 'trial',
+        survives: true,
+        summary: expect.any(String),
+        changes: [],
         checks: expect.arrayContaining([
           { name: 'Resumes', outcome: 'good', text: expect.any(String) },
           { name: 'Right step', outcome: 'good', text: expect.any(String) },
         ]),
         checkpoint: {
-          ...{
-            files: [expect.any(String)],
-            sizeBytes: 20_000,
-            state: 'complete',
-            evidence: expect.any(String),
-          },
-          ...{ saveMs: expect.any(Number), intervalMs: expect.any(Number) },
+          files: [expect.any(String)],
+          sizeBytes: 20_000,
+          state: 'complete',
+          evidence: expect.any(String),
+          saveMs: expect.any(Number),
+          intervalMs: expect.any(Number),
         },
         resumes: [expect.any(Object), expect.any(Object)],
         tookMs: expect.any(Number),
       })
       const [, second] = told['resumes'] as Record<string, unknown>[]
       expect(second).toEqual({
-        ...{ attempt: 2, moment: 'during-save', manner: 'kill', isAtMoment: expect.any(Boolean) },
-        ...{ kind: 'right', restoredStep: expect.any(Number), restoredState: expect.any(String) },
-        ...{ firstStep: expect.any(Number), hasGoneOn: true, stepsBack: 0, torn: null },
-        ...{ lostSteps: expect.any(Number), lostMs: expect.any(Number) },
+        attempt: 2,
+        moment: 'during-save',
+        manner: 'kill',
+        isAtMoment: expect.any(Boolean),
+        kind: 'right',
+        restoredStep: expect.any(Number),
+        restoredState: expect.any(String),
+        firstStep: expect.any(Number),
+        hasGoneOn: true,
+        stepsBack: 0,
+        torn: null,
+        lostSteps: expect.any(Number),
+        lostMs: expect.any(Number),
       })
       expect(exitCode).toBe(0)
     },
@@ -71,7 +82,9 @@ describe('crucible rehearse', () => {
   it('ends with 8 for a job that does not survive, and says what to change', async () => {
     const { exitCode, stdout } = await crucible.run('rehearse', jobOf('fails_at_once'), '--json')
     expect(JSON.parse(stdout)).toMatchObject({
-      ...{ survives: false, checkpoint: null, resumes: [] },
+      survives: false,
+      checkpoint: null,
+      resumes: [],
       checks: [{ name: 'Runs undisturbed', outcome: 'bad' }],
       changes: [{ text: expect.any(String), yaml: null, line: null }],
     })

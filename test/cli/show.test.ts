@@ -14,46 +14,70 @@ const CHECKPOINT = { step: 40, attempt: 1, savedAtMs: NOW } as unknown as Attemp
 
 function attempt(fields: Partial<AttemptView>): AttemptView {
   return {
-    ...{ number: 1, workflowId: `job/${JOB}/1`, backend: 'ec2', capacityType: 'spot', place: 'us-east-1a' },
+    number: 1,
+    workflowId: `job/${JOB}/1`,
+    backend: 'ec2',
+    capacityType: 'spot',
+    place: 'us-east-1a',
     realised: { capacityType: 'spot', type: 'g5.xlarge', place: 'us-east-1a', priceMicroUsdPerHour: 300_000 },
-    ...{ state: 'running', reason: 'training', phase: 'running', rebalanceAtMs: null },
-    ...{
-      launchedAtMs: NOW - MINUTE_MS,
-      billedFromAtMs: null,
-      endedAtMs: null,
-      costMicroUsd: 5_000,
-      costBasis: null,
-    },
-    ...{
-      restoredFrom: null,
-      restoredBecause: null,
-      checkpoint: null,
-      checkpointState: null,
-      warning: null,
-      trackers: [],
-      saving: null,
-      progress: null,
-      stepsLost: null,
-      phases: [],
-    },
+    state: 'running',
+    reason: 'training',
+    phase: 'running',
+    rebalanceAtMs: null,
+    launchedAtMs: NOW - MINUTE_MS,
+    billedFromAtMs: null,
+    endedAtMs: null,
+    costMicroUsd: 5_000,
+    costBasis: null,
+    restoredFrom: null,
+    restoredBecause: null,
+    checkpoint: null,
+    checkpointState: null,
+    warning: null,
+    trackers: [],
+    saving: null,
+    progress: null,
+    stepsLost: null,
+    phases: [],
     ...fields,
   }
 }
 
 const RECOVERY: RecoveryView = {
-  ...{ from: 1, to: 2, cause: 'interrupted', stepsLost: 0 },
-  ...{ detectMs: 700, drainMs: 0, acquireMs: 14_000, bootMs: 95_000, restoreMs: 1_200 },
-  ...{ firstStepMs: null, totalMs: null, overheadMs: null },
+  from: 1,
+  to: 2,
+  cause: 'interrupted',
+  stepsLost: 0,
+  detectMs: 700,
+  drainMs: 0,
+  acquireMs: 14_000,
+  bootMs: 95_000,
+  restoreMs: 1_200,
+  firstStepMs: null,
+  totalMs: null,
+  overheadMs: null,
 }
 
 /** The lines that a job is shown in; blanks between columns are one. */
 function shown(fields: Partial<JobView>): string[] {
   const view: JobView = {
-    ...{ id: JOB, name: 'train', owner: 'somebody', workflowId: `job/${JOB}`, state: 'running' },
-    ...{ reason: 'training', message: 'Training.', submittedAtMs: NOW - 5 * MINUTE_MS, endedAtMs: null },
+    id: JOB,
+    name: 'train',
+    owner: 'somebody',
+    workflowId: `job/${JOB}`,
+    state: 'running',
+    reason: 'training',
+    message: 'Training.',
+    submittedAtMs: NOW - 5 * MINUTE_MS,
+    endedAtMs: null,
     warning: null,
     trackers: [],
-    ...{ progress: null, deadlineAtMs: null, placement: null, attemptsTotal: 1, isLive: true, uiUrl: null },
+    progress: null,
+    deadlineAtMs: null,
+    placement: null,
+    attemptsTotal: 1,
+    isLive: true,
+    uiUrl: null,
     isRehearsal: false,
     trouble: null,
     waiting: null,
@@ -66,7 +90,9 @@ function shown(fields: Partial<JobView>): string[] {
     },
     checkpoints: { newest: null, state: null, count: 0 },
     continuation: null,
-    ...{ attempts: [], recoveries: [], placementReasons: [] },
+    attempts: [],
+    recoveries: [],
+    placementReasons: [],
     ...fields,
   }
   const stdout = new Paper()
@@ -79,16 +105,20 @@ describe('a job for people', () => {
     const lines = shown({
       attempts: [
         attempt({
-          ...{
-            state: 'interrupted',
-            reason: 'interrupted: The provider takes the machine back.',
-            phase: null,
-          },
-          ...{ endedAtMs: NOW, checkpoint: CHECKPOINT, stepsLost: 3 },
+          state: 'interrupted',
+          reason: 'interrupted: The provider takes the machine back.',
+          phase: null,
+          endedAtMs: NOW,
+          checkpoint: CHECKPOINT,
+          stepsLost: 3,
         }),
         attempt({
-          ...{ number: 2, state: 'provisioning', reason: 'starting', phase: 'pulling' },
-          ...{ launchedAtMs: NOW - 4 * SECOND_MS, restoredFrom: CHECKPOINT },
+          number: 2,
+          state: 'provisioning',
+          reason: 'starting',
+          phase: 'pulling',
+          launchedAtMs: NOW - 4 * SECOND_MS,
+          restoredFrom: CHECKPOINT,
         }),
       ],
     })
@@ -148,7 +178,8 @@ describe('a job for people', () => {
       warning: { kind: 'no-checkpoint', text, sinceMs: NOW },
       attempts: [
         attempt({
-          ...{ checkpoint: unknown, restoredFrom: CHECKPOINT },
+          checkpoint: unknown,
+          restoredFrom: CHECKPOINT,
           restoredBecause: 'newest complete checkpoint: DONE is there',
         }),
       ],
@@ -187,8 +218,17 @@ describe('crucible checkpoints', () => {
     await client.submitted()
     const save = (step: number, changes: Partial<Manifest>): Promise<void> => {
       const manifest: Manifest = {
-        ...{ version: 1, jobId: JOB, attempt: 1, step, isStepKnown: true, createdAtMs: NOW },
-        ...{ ...COMPLETE, totalBytes: 1_200_000_000, files: [], resumePath: '.', ...changes },
+        version: 1,
+        jobId: JOB,
+        attempt: 1,
+        step,
+        isStepKnown: true,
+        createdAtMs: NOW,
+        ...COMPLETE,
+        totalBytes: 1_200_000_000,
+        files: [],
+        resumePath: '.',
+        ...changes,
       }
       const folder = layout.checkpoint(JOB, step, 1)
       return client.store.put(`${folder}${manifestName(manifest.revision)}`, JSON.stringify(manifest))
@@ -233,7 +273,9 @@ describe('crucible events', () => {
 
   it('ends with what a lost machine knew, as many lines as it has', async () => {
     const diagnosis: Diagnosis = {
-      ...{ atMs: NOW, machine: 'machine-1', lastWords: 'out of memory' },
+      atMs: NOW,
+      machine: 'machine-1',
+      lastWords: 'out of memory',
       text: '# The agent (SSM)\nhas lost its connection\n\n# The console\nout of memory',
     }
     await client.store.put(layout.diagnosis(JOB, 1), JSON.stringify(diagnosis))

@@ -42,7 +42,11 @@ const LOST = {
 } as const
 const LEDGER = { attempts: 0, failures: 0, interruptions: 0, unclassified: 0, misses: 0, spentMicroUsd: 0 }
 const VERDICT_FACTS = {
-  ...{ end: LOST, drainReason: null, offerKeys: ['here/spot/p4/a'], ledger: LEDGER, hasSaved: true },
+  end: LOST,
+  drainReason: null,
+  offerKeys: ['here/spot/p4/a'],
+  ledger: LEDGER,
+  hasSaved: true,
   machine: { offerKey: 'here/spot/p4/a', placeKey: 'here/*/*/a' },
   policy: { failuresMax: 0, interruptionsMax: 9, unclassifiedMax: 3 },
 }
@@ -62,7 +66,9 @@ async function recordPlan(question: ReturnType<typeof recordedPlan>, attempt: nu
 const second = recordedPlan([SPOT, FIXED], {
   spec: SPEC_OF_JOB,
   input: {
-    ...{ ...BUDGET, attempt: 2, ledger: { ...verdict.ledger, spentMicroUsd: microUsd(2) } },
+    ...BUDGET,
+    attempt: 2,
+    ledger: { ...verdict.ledger, spentMicroUsd: microUsd(2) },
     avoid: verdict.decision.kind === 'again' ? verdict.decision.avoid : [],
   },
   facts: { leftShare: 0.8, savedBefore: { totalBytes: 1e9 } },
@@ -71,14 +77,12 @@ const second = recordedPlan([SPOT, FIXED], {
 beforeAll(async () => {
   store = openStore(pathToFileURL(join(world.environment['CRUCIBLE_HOME']!, 'store')).href)
   await record('submitted', {
-    ...{
-      jobId: JOB,
-      spec: { ...SPEC, ...SPEC_OF_JOB },
-      bundle: null,
-      owner: 'me',
-      deployment: 'd',
-      submittedAtMs: NOW_MS,
-    },
+    jobId: JOB,
+    spec: { ...SPEC, ...SPEC_OF_JOB },
+    bundle: null,
+    owner: 'me',
+    deployment: 'd',
+    submittedAtMs: NOW_MS,
   })
   await recordPlan(recordedPlan([SPOT, FIXED], { spec: SPEC_OF_JOB, input: BUDGET }), 1)
   await record('decided', { facts: VERDICT_FACTS, verdict }, 1)

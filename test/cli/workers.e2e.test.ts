@@ -43,7 +43,14 @@ afterAll(async () => {
 
 it('a job waits until workers are started, each in a process of its own, and says so meanwhile', async () => {
   const { id, isServed } = await crucible.json<{ id: string; isServed: boolean }>(
-    ...['submit', 'hello.py', '--id', 'job-waits', '--secret', 'SAYS', '--env', `END=${end}`],
+    'submit',
+    'hello.py',
+    '--id',
+    'job-waits',
+    '--secret',
+    'SAYS',
+    '--env',
+    `END=${end}`,
   )
   expect(isServed).toBe(false)
   expect((await crucible.run('doctor')).stdout).toMatch(

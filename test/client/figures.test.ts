@@ -29,9 +29,18 @@ const asked = request([spot], { spec, isFirst: true, storePrice })
 const plan = makePlan(asked)
 const best = plan.placements[0]!
 const input: PlanInput = {
-  ...{ jobId: JOB, deployment: 'd', recordSeq: 2, attempt: 1, bundle: null, avoid: [], ledger: EMPTY_LEDGER },
+  jobId: JOB,
+  deployment: 'd',
+  recordSeq: 2,
+  attempt: 1,
+  bundle: null,
+  avoid: [],
+  ledger: EMPTY_LEDGER,
   resolved: {
-    ...{ spec, timing: DEFAULT_TIMING, runnerSha256: '', storeUrl: 's3://jobs' },
+    spec,
+    timing: DEFAULT_TIMING,
+    runnerSha256: '',
+    storeUrl: 's3://jobs',
     policy: { failuresMax: 0, interruptionsMax: 9, unclassifiedMax: 3 },
   },
 }
@@ -83,11 +92,20 @@ describe('the figures of a job at the instant of its plan', () => {
 
   it('are those of show, which has spent nothing yet', () => {
     const view = joinView({
-      ...{ status, spec, newest: undefined, endedAtMs: undefined, nowMs: NOW_MS, isLive: true },
-      ...{ checkpoints: [], recoveries: [], uiUrl: undefined },
+      status,
+      spec,
+      newest: undefined,
+      endedAtMs: undefined,
+      nowMs: NOW_MS,
+      isLive: true,
+      checkpoints: [],
+      recoveries: [],
+      uiUrl: undefined,
     })
     expect(view.cost).toMatchObject({
-      ...{ spentMicroUsd: 0, estimatedRemainingMicroUsd: best.costMicroUsd, remainingBasis: 'forecast' },
+      spentMicroUsd: 0,
+      estimatedRemainingMicroUsd: best.costMicroUsd,
+      remainingBasis: 'forecast',
     })
     expect(printed((out) => render(out, view, NOW_MS))).toContain(`$0.00, about ${usd} left as planned`)
   })

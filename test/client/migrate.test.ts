@@ -14,7 +14,11 @@ afterEach(() => world.remove())
 /** A worker whose plan for the wished place has no placement, for these reasons. */
 function refusing(...rejections: Rejection[]): void {
   const plan: PlanReport = {
-    ...{ placements: [], others: [], othersTotal: 0, isDurationAssumed: false, silentBackends: [] },
+    placements: [],
+    others: [],
+    othersTotal: 0,
+    isDurationAssumed: false,
+    silentBackends: [],
     relaxations: [],
     rejections: groupRejections(rejections),
   }

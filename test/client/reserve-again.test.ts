@@ -40,9 +40,14 @@ function ask(
 ): Promise<Reserved> {
   const nowMs = world.nowMs - (changes.takesMs ?? 0)
   const wish: CapacityWish = {
-    ...{ backend: 'ec2', kind: 'prepaid', types: ['p5'], count: 2, durationMs: DAY_MS },
-    ...{ earliestStartAtMs: nowMs + 2 * DAY_MS, latestStartAtMs: nowMs + 9 * DAY_MS },
-    ...{ latestEndAtMs: nowMs + 20 * DAY_MS },
+    backend: 'ec2',
+    kind: 'prepaid',
+    types: ['p5'],
+    count: 2,
+    durationMs: DAY_MS,
+    earliestStartAtMs: nowMs + 2 * DAY_MS,
+    latestStartAtMs: nowMs + 9 * DAY_MS,
+    latestEndAtMs: nowMs + 20 * DAY_MS,
     ...changes.wish,
   }
   const rule = { unaskedMaxMicroUsd: 5, searchUntilAtMs: nowMs + 56 * DAY_MS, ...changes.rule }

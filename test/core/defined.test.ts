@@ -22,9 +22,9 @@ describe('defined', () => {
 
   it('has types for exact optional properties', () => {
     const hint = undefined as string | undefined
-    const exact: { message: string; hint?: string } = { message: 'no place', ...defined({ hint }) }
+    const exact: { message: string; hint?: string } = { message: 'no place', hint }
     // @ts-expect-error -- a value of another type is refused
-    const wrong: { hint?: number } = { ...defined({ hint }) }
+    const wrong: { hint?: number } = { hint }
     expect([exact, wrong]).toEqual([{ message: 'no place' }, {}])
   })
 })

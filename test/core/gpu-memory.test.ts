@@ -10,7 +10,7 @@ import { SPEC } from '../support/spec'
 
 const request = (text: string) => {
   const { gb, gib } = parseLabelledRange(text)
-  return { ...(gb && { gpuMemoryGb: gb }), ...(gib && { gpuMemoryGiB: gib }) }
+  return { gpuMemoryGb: gb ? gb : undefined, gpuMemoryGiB: gib ? gib : undefined }
 }
 
 /**

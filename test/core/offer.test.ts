@@ -17,7 +17,10 @@ import {
 } from '../../core/offer'
 
 const OFFER = {
-  ...{ backend: 'ec2', capacityType: 'on-demand', type: 'g6.xlarge', place: 'us-east-1a' },
+  backend: 'ec2',
+  capacityType: 'on-demand',
+  type: 'g6.xlarge',
+  place: 'us-east-1a',
   priceMicroUsdPerHour: microUsd(1),
 } as Offer
 const offer = (changes: Partial<Offer> = {}): Offer => ({ ...OFFER, ...changes })
@@ -83,7 +86,7 @@ it.each([
 ])('the choices %s and %s can cover the same offer: %s', (one, other, isCovered) => {
   const [a, b] = [one, other].map((text): BackendChoice => {
     const [backend, capacityType] = text.split(':')
-    return { backend: backend!, ...(capacityType && { capacityType: capacityType as CapacityType }) }
+    return { backend: backend!, capacityType: capacityType ? (capacityType as CapacityType) : undefined }
   })
   expect(overlap(a!, b!)).toBe(isCovered)
 })

@@ -41,15 +41,17 @@ describe('the timing of a job', () => {
   it('is in seconds, as the documentation says, unless it is set', () => {
     const seconds = Object.fromEntries(Object.entries(DEFAULT_TIMING).map(([name, ms]) => [name, ms / 1_000]))
     expect(seconds).toEqual({
-      ...{ leaseMs: 21_600, drainMs: 110, powerOffMs: 10, beatMs: 5, checkpointQuietMs: 2 },
-      ...{
-        startWithinMs: 3_600,
-        queueMs: 900,
-        registryMs: 600,
-        silenceMs: 1_800,
-        observeMs: 2,
-        goneConfirmMs: 2,
-      },
+      leaseMs: 21_600,
+      drainMs: 110,
+      powerOffMs: 10,
+      beatMs: 5,
+      checkpointQuietMs: 2,
+      startWithinMs: 3_600,
+      queueMs: 900,
+      registryMs: 600,
+      silenceMs: 1_800,
+      observeMs: 2,
+      goneConfirmMs: 2,
     })
     // The notice of a provider.
     expect(stoppingMs(DEFAULT_TIMING)).toBe(120_000)
@@ -57,7 +59,10 @@ describe('the timing of a job', () => {
 
   it('is faster with a store on this machine, and in a rehearsal', () => {
     expect(FILE_STORE_PACE).toEqual({
-      ...{ beatMs: 1_000, observeMs: 500, checkpointQuietMs: 1_000, goneConfirmMs: 1_000 },
+      beatMs: 1_000,
+      observeMs: 500,
+      checkpointQuietMs: 1_000,
+      goneConfirmMs: 1_000,
     })
     expect(rehearsalTiming(DEFAULT_TIMING)).toEqual({ ...DEFAULT_TIMING, beatMs: 1_000 })
     expect(rehearsalTiming({ ...DEFAULT_TIMING, beatMs: 200 }).beatMs).toBe(200)

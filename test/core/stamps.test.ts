@@ -134,8 +134,11 @@ describe('the interceptors of a client', () => {
       options: { action: only({ kind: 'schedule', name: 'garbageCollection' }) },
     })
     const promise = {
-      ...{ workflowType: 'treasury', workflowStartOptions: {} },
-      ...{ updateName: 'promise', updateArgs: [], updateOptions: {} },
+      workflowType: 'treasury',
+      workflowStartOptions: {},
+      updateName: 'promise',
+      updateArgs: [],
+      updateOptions: {},
     }
     expect(await workflow[0].startUpdateWithStart(promise, seen)).toMatchObject({
       workflowStartOptions: only({ kind: 'start', name: 'treasury', atMs: NOW_MS }),

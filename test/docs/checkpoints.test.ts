@@ -22,8 +22,11 @@ describe('the page on checkpoints', () => {
     symlinkSync(join(ROOT, 'crucible'), join(folder, 'bin', 'crucible'))
     copyFileSync(join(ROOT, 'test/analyze/suggest/torch-epochs/train.py'), join(code, 'train.py'))
     const env = {
-      ...{ PATH: `${join(folder, 'bin')}${delimiter}${process.env['PATH']}`, HOME: folder, USER: 'tester' },
-      ...{ CRUCIBLE_HOME: join(folder, 'home'), GIT_CEILING_DIRECTORIES: dirname(folder) },
+      PATH: `${join(folder, 'bin')}${delimiter}${process.env['PATH']}`,
+      HOME: folder,
+      USER: 'tester',
+      CRUCIBLE_HOME: join(folder, 'home'),
+      GIT_CEILING_DIRECTORIES: dirname(folder),
     }
     const shell = (script: string): { status: number | null; stdout: string; stderr: string } =>
       spawnSync('bash', ['-e', '-o', 'pipefail', '-c', script], { cwd: code, encoding: 'utf8', env })

@@ -79,8 +79,11 @@ beforeAll(async () => {
   mkdirSync(join(folder, 'bin'))
   symlinkSync(join(ROOT, 'crucible'), join(folder, 'bin', 'crucible'))
   environment = {
-    ...{ PATH: `${join(folder, 'bin')}${delimiter}${process.env['PATH']}`, HOME: folder, USER: 'tester' },
-    ...{ CRUCIBLE_HOME: join(folder, 'home'), CRUCIBLE_TEMPORAL_CLI: testServer().executable.path },
+    PATH: `${join(folder, 'bin')}${delimiter}${process.env['PATH']}`,
+    HOME: folder,
+    USER: 'tester',
+    CRUCIBLE_HOME: join(folder, 'home'),
+    CRUCIBLE_TEMPORAL_CLI: testServer().executable.path,
     CRUCIBLE_VERSITYGW: await testVersitygw(),
   }
   const started = start('exec crucible dev --sim')

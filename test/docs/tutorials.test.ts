@@ -68,8 +68,11 @@ describe.each(Object.entries(TUTORIALS))('the tutorial %s', (tutorial, modules) 
         cwd: join(folder, 'job'),
         encoding: 'utf8',
         env: {
-          ...{ PATH: `${bin}${process.env['PATH']}`, HOME: folder, USER: 'tester' },
-          ...{ CRUCIBLE_HOME: join(folder, 'home'), HF_HUB_OFFLINE: '1' },
+          PATH: `${bin}${process.env['PATH']}`,
+          HOME: folder,
+          USER: 'tester',
+          CRUCIBLE_HOME: join(folder, 'home'),
+          HF_HUB_OFFLINE: '1',
         },
       },
     )

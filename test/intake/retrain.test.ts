@@ -38,11 +38,21 @@ describe('a retraining file', () => {
     expect(spec).toEqual({
       name: 'ranker',
       calendar: {
-        ...{ months: [1, 4, 7, 10], day: { kind: 'date', day: 1 }, hour: 6, minute: 0, zone: 'UTC' },
-        ...{ blackouts: [], onBlackout: 'next-day' },
+        months: [1, 4, 7, 10],
+        day: { kind: 'date', day: 1 },
+        hour: 6,
+        minute: 0,
+        zone: 'UTC',
+        blackouts: [],
+        onBlackout: 'next-day',
       },
-      ...{ leadMs: DAY_MS, overlap: 'queue', data: { period: 'quarter' }, job: { run: 'python3 train.py' } },
-      ...{ overrun: {}, checkMs: DAY_MS / 2, notify: {} },
+      leadMs: DAY_MS,
+      overlap: 'queue',
+      data: { period: 'quarter' },
+      job: { run: 'python3 train.py' },
+      overrun: {},
+      checkMs: DAY_MS / 2,
+      notify: {},
     })
   })
 
@@ -60,7 +70,10 @@ describe('a retraining file', () => {
     const path = join(DOCS, '..', 'examples', 'retraining', 'retrain.yaml')
     const { spec } = read(readFileSync(path, 'utf8'))
     expect(spec.evaluation).toMatchObject({
-      ...{ metric: 'loss', better: 'lower', limit: 3, production: 'rerun' },
+      metric: 'loss',
+      better: 'lower',
+      limit: 3,
+      production: 'rerun',
       tolerance: { kind: 'relative', value: 0.02 },
     })
     // The evaluation runs the job's code with another command, and finds checkpoints in the same folder.
@@ -82,8 +95,14 @@ describe('a retraining file', () => {
 `).spec
     expect({ leadMs, checkMs }).toEqual({ leadMs: 28 * DAY_MS, checkMs: DAY_MS })
     const first = {
-      ...{ kind: 'prepaid', backend: 'ec2', types: ['p5.48xlarge'], count: 1, durationMs: 4 * DAY_MS },
-      ...{ regions: ['us-east-1'], startWithinMs: 2 * DAY_MS, upfrontMaxMicroUsd: microUsd(20_000) },
+      kind: 'prepaid',
+      backend: 'ec2',
+      types: ['p5.48xlarge'],
+      count: 1,
+      durationMs: 4 * DAY_MS,
+      regions: ['us-east-1'],
+      startWithinMs: 2 * DAY_MS,
+      upfrontMaxMicroUsd: microUsd(20_000),
     }
     const hourly = without(first, ['upfrontMaxMicroUsd'])
     expect(capacity).toEqual({
@@ -94,7 +113,9 @@ describe('a retraining file', () => {
         { ...first, regions: ['us-west-2', 'us-east-2'] },
         { ...hourly, kind: 'hourly', spendMaxMicroUsd: microUsd(8_000) },
         {
-          ...{ kind: 'unreserved', regions: ['us-east-1'], deadlineMs: 5 * DAY_MS },
+          kind: 'unreserved',
+          regions: ['us-east-1'],
+          deadlineMs: 5 * DAY_MS,
           backends: [{ backend: 'ec2', capacityType: 'spot' }],
         },
       ],
@@ -127,8 +148,11 @@ describe('templates', () => {
 
   it('get the dates of the run in command, inputs and environment', () => {
     const values = {
-      ...{ 'window.start': '2026-10-01', 'window.end': '2027-01-01', 'window.last': '2026-12-31' },
-      ...{ 'window.start.year': '2026', 'window.quarter': '2026-Q4' },
+      'window.start': '2026-10-01',
+      'window.end': '2027-01-01',
+      'window.last': '2026-12-31',
+      'window.start.year': '2026',
+      'window.quarter': '2026-Q4',
     }
     const job = jobOfTemplate(template, { values, name: 'ranker', nowMs: NOW_MS })
     expect(job).toMatchObject({

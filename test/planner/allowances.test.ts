@@ -99,7 +99,7 @@ describe('a backend that bills until we end the machine', () => {
       request([], {
         ...job(changes),
         answers: [answer([offer()], { billsUntil: 'terminate' })],
-        ...(remainingMicroUsd === undefined ? {} : { remainingMicroUsd }),
+        remainingMicroUsd,
       }),
     )
   const on = (changes: Partial<JobSpec>, remainingMicroUsd?: number) =>

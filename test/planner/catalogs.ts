@@ -29,7 +29,9 @@ export const MODAL_READ_MS = Date.parse(MODAL_RATES_DAY)
 const REGION = 'us-east-1'
 
 const gpus = (count: number, accelerator: string, gpuMemoryGiB: number): Partial<MachineShape> => ({
-  ...{ gpus: count, accelerator, gpuMemoryGiB },
+  gpus: count,
+  accelerator,
+  gpuMemoryGiB,
 })
 
 /** Of EC2's types the ones that the tables compare (aws.amazon.com/ec2/instance-types, read in November 2026). */
@@ -49,8 +51,10 @@ const EC2_SHAPES: Readonly<Record<string, MachineShape>> = {
  * after AWS's price cut of June 2025; the others of commit 001367d2, before it. Types without a figure there are left out.
  */
 export const EC2_SPOT_USD: Readonly<Record<string, number>> = {
-  ...{ 'g4dn.xlarge': 0.1869, 'g5.xlarge': 0.4028 },
-  ...{ 'p4d.24xlarge': 8.0001, 'p5.48xlarge': 21.1543 },
+  'g4dn.xlarge': 0.1869,
+  'g5.xlarge': 0.4028,
+  'p4d.24xlarge': 8.0001,
+  'p5.48xlarge': 21.1543,
 }
 
 export const EC2_CAPABILITIES: Capabilities = ec2CapabilitiesOf({ hasSpot: true, reservations: 'all' })
@@ -77,7 +81,11 @@ export function ec2Catalog(): Offer[] {
         ? []
         : [
             {
-              ...{ backend: 'ec2', capacityType, type, place: `${REGION}a`, region: REGION },
+              backend: 'ec2',
+              capacityType,
+              type,
+              place: `${REGION}a`,
+              region: REGION,
               shape: { ...shape, diskGiB: EC2_DISK_GIB },
               priceMicroUsdPerHour: microUsd(usd) + beside,
               besideMicroUsdPerHour: beside,
@@ -95,10 +103,14 @@ export async function lambdaCatalog(request: ResourceRequest): Promise<Offer[]> 
       type.name,
       {
         instance_type: {
-          ...{ name: type.name, gpu_description: type.gpu, price_cents_per_hour: type.centsPerHour },
+          name: type.name,
+          gpu_description: type.gpu,
+          price_cents_per_hour: type.centsPerHour,
           specs: {
-            ...{ vcpus: type.vcpus, memory_gib: type.memoryGiB },
-            ...{ storage_gib: type.storageGiB, gpus: type.gpus },
+            vcpus: type.vcpus,
+            memory_gib: type.memoryGiB,
+            storage_gib: type.storageGiB,
+            gpus: type.gpus,
           },
         },
         regions_with_capacity_available: type.regions.slice(0, 1).map((name) => ({ name })),
@@ -106,7 +118,8 @@ export async function lambdaCatalog(request: ResourceRequest): Promise<Offer[]> 
     ]),
   )
   const host = {
-    ...{ config: { types: [] }, deps: { clock: () => LAMBDA_READ_MS } },
+    config: { types: [] },
+    deps: { clock: () => LAMBDA_READ_MS },
     api: { types: async () => types },
     seen: createSeen(() => LAMBDA_READ_MS),
   } as unknown as LambdaHost

@@ -38,7 +38,10 @@ async function ranked({
   const resources = { gpus: { min: gpus, max: gpus }, accelerators: [on] }
   const spec: JobSpec = {
     ...SPEC,
-    ...{ resources, durationMs: hours * HOUR_MS, durationOn: on, isInterruptible: false },
+    resources,
+    durationMs: hours * HOUR_MS,
+    durationOn: on,
+    isInterruptible: false,
     // Modal may take back what has a GPU.
     accepts: ['preemptible-on-demand'],
     checkpoint: { directory: 'checkpoints', everyMs: 10 * MINUTE_MS },
@@ -47,7 +50,13 @@ async function ranked({
   const deadlineAtMs = deadlineHours === undefined ? {} : { deadlineAtMs: NOW_MS + deadlineHours * HOUR_MS }
   const answers = [...(await catalogAnswers(resources)), ...more]
   return makePlan({
-    ...{ spec, answers, timing: DEFAULT_TIMING, silentBackends: [], avoid: [], nowMs: NOW_MS, isFirst: true },
+    spec,
+    answers,
+    timing: DEFAULT_TIMING,
+    silentBackends: [],
+    avoid: [],
+    nowMs: NOW_MS,
+    isFirst: true,
     ...deadlineAtMs,
   }).placements
 }
@@ -198,7 +207,11 @@ function outside(
   { on, usd, ...changes }: { on: string; usd: number } & Partial<Offer>,
 ): BackendAnswer {
   const offer: Offer = {
-    ...{ backend, capacityType: 'on-demand', type: on, place: 'ny2', availability: 'unknown' },
+    backend,
+    capacityType: 'on-demand',
+    type: on,
+    place: 'ny2',
+    availability: 'unknown',
     shape: { cpus: 20, memoryGiB: 250, gpus: 1, accelerator: on, gpuMemoryGiB: 80 },
     priceMicroUsdPerHour: microUsd(usd),
     priceSource: { kind: 'static', observedAtMs: Date.UTC(2026, 8, 20) },
@@ -220,8 +233,11 @@ const RESERVING: Capabilities = { ...EC2_CAPABILITIES, capacityTypes: ['reserved
  */
 function block(days: number): BackendAnswer {
   const offer = p5({
-    ...{ backend: 'block', priceMicroUsdPerHour: microUsd(39.33), besideMicroUsdPerHour: 0 },
-    ...{ billedAtLeastMs: days * DAY_MS, usableUntilMs: NOW_MS + days * DAY_MS },
+    backend: 'block',
+    priceMicroUsdPerHour: microUsd(39.33),
+    besideMicroUsdPerHour: 0,
+    billedAtLeastMs: days * DAY_MS,
+    usableUntilMs: NOW_MS + days * DAY_MS,
   })
   return { backend: 'block', capabilities: RESERVING, offers: [offer] }
 }
@@ -230,7 +246,8 @@ function block(days: number): BackendAnswer {
 function reservation({ isHeld }: { isHeld: boolean }): BackendAnswer {
   const { priceMicroUsdPerHour: price, besideMicroUsdPerHour: beside = 0 } = p5({})
   const offer = p5({
-    ...{ backend: 'reserved', reservationId: 'cr-1' },
+    backend: 'reserved',
+    reservationId: 'cr-1',
     ...(isHeld
       ? { reservation: { free: 1, total: 1, idleMicroUsdPerHour: price - beside } }
       : { billedAtLeastMs: DAY_MS }),

@@ -85,7 +85,9 @@ describe('an explained plan', () => {
     expect(explainPlan(question)).toMatchObject({ isSearched: true })
     expect(explainPlan(question).switchPoints).not.toEqual([])
     expect(explainPlan({ ...question, isSearched: false })).toMatchObject({
-      ...{ isSearched: false, switchPoints: [], replay: 'same' },
+      isSearched: false,
+      switchPoints: [],
+      replay: 'same',
     })
     expect(explainPlan({ ...question, answers: undefined })).toMatchObject({ isSearched: false })
     question.entry.data.plan!.placements[0]!.costMicroUsd += 1
@@ -107,10 +109,8 @@ describe('an explained plan', () => {
   ])('cannot be decided again without %s on record', (_, inputs) => {
     const old = changedEntry(recordedPlan(rowsOf(1)), { inputs } as never)
     expect(explainPlan(old)).toMatchObject({
-      ...{
-        replay: 'impossible',
-        missing: [expect.stringMatching(/^An earlier version/), expect.any(String)],
-      },
+      replay: 'impossible',
+      missing: [expect.stringMatching(/^An earlier version/), expect.any(String)],
     })
   })
 
@@ -172,7 +172,10 @@ describe('a job that only waited in line', () => {
 
   it('misses nothing on record', () => {
     expect(explainPlan(waiting(3))).toMatchObject({
-      ...{ missing: [], replay: 'impossible', excluded: [], text: 'The job waited. It is third in line.' },
+      missing: [],
+      replay: 'impossible',
+      excluded: [],
+      text: 'The job waited. It is third in line.',
     })
     expect(explainPlan(waiting(undefined)).missing).toEqual([
       expect.stringMatching(/^An earlier version wrote this record/),
@@ -205,10 +208,14 @@ describe('a plan that is decided again', () => {
 
   it('has its number, the change, and both results in words', () => {
     expect(again(rowsOf(2), 'price.t0=2')).toMatchObject({
-      ...{ decision: 1, changes: ['price.t0=2'], isUnchanged: false, replay: 'same' },
+      decision: 1,
+      changes: ['price.t0=2'],
+      isUnchanged: false,
+      replay: 'same',
       was: { outcome: 'place', text: 'here on-demand, t0 in a, $1.00/h', place: { offer: { type: 't0' } } },
       now: { outcome: 'place', text: 'here on-demand, t1 in a, $1.01/h', place: { offer: { type: 't1' } } },
-      ...{ ruledIn: [], ruledOut: [] },
+      ruledIn: [],
+      ruledOut: [],
     })
   })
 

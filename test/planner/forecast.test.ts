@@ -14,7 +14,7 @@ const job = (changes: Partial<JobSpec>): JobSpec => ({ ...SPEC, ...changes })
 const spot = (interruptionsPerHour?: number, changes: Partial<Offer> = {}): Offer =>
   offer({
     capacityType: 'spot',
-    ...(interruptionsPerHour !== undefined && { interruptionsPerHour }),
+    interruptionsPerHour,
     ...changes,
   })
 const tenHours = job({ durationMs: 10 * HOUR_MS })
@@ -140,7 +140,9 @@ describe('the cost of a job', () => {
     const held = (idle: number) =>
       expected(
         offer({
-          ...{ capacityType: 'reserved', reservationId: 'r-1', priceMicroUsdPerHour: microUsd(5) },
+          capacityType: 'reserved',
+          reservationId: 'r-1',
+          priceMicroUsdPerHour: microUsd(5),
           reservation: { free: 1, total: 1, idleMicroUsdPerHour: microUsd(idle) },
         }),
         { spec: tenHours },

@@ -24,7 +24,8 @@ describe(`a plan of ${OFFERS} offers`, () => {
   it('is made within 300 ms, whatever the wishes leave of it', () => {
     const hook = join(ROOT, 'test/support/typescript.mjs')
     const { stdout, stderr } = spawnSync(process.execPath, ['--import', hook, '-e', MEASURE], {
-      ...{ cwd: ROOT, encoding: 'utf8' },
+      cwd: ROOT,
+      encoding: 'utf8',
     })
     expect(stderr).toBe('')
     const tookMs = JSON.parse(stdout) as number[]

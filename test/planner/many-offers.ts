@@ -13,21 +13,30 @@ const TYPES = ['L4', 'A10G', 'T4', 'V100', 'A100', 'H100']
 /** As detailed as an offer of EC2: in several Regions, far from the store, with what its launch needs. */
 export const detailed = (index: number): Offer =>
   offer({
-    ...{ backend: 'ec2', capacityType: CAPACITY_TYPES[index % 2]!, type: `g${index % 40}.12xlarge` },
-    ...{ region: `us-east-${index % 9}`, place: `us-east-${index % 9}${index}` },
+    backend: 'ec2',
+    capacityType: CAPACITY_TYPES[index % 2]!,
+    type: `g${index % 40}.12xlarge`,
+    region: `us-east-${index % 9}`,
+    place: `us-east-${index % 9}${index}`,
     shape: {
-      ...{ cpus: 48, memoryGiB: 192, gpus: 4, accelerator: TYPES[index % TYPES.length]!, gpuMemoryGiB: 24 },
+      cpus: 48,
+      memoryGiB: 192,
+      gpus: 4,
+      accelerator: TYPES[index % TYPES.length]!,
+      gpuMemoryGiB: 24,
       diskGiB: 200,
     },
-    ...{ priceMicroUsdPerHour: microUsd(1 + (index % 700) / 100), besideMicroUsdPerHour: 12_345 },
-    ...{
-      billedAtLeastMs: 60_000,
-      stillBilled: 'its disk, $0.08 per GB and month',
-      interruptionsPerHour: 0.1,
-    },
+    priceMicroUsdPerHour: microUsd(1 + (index % 700) / 100),
+    besideMicroUsdPerHour: 12_345,
+    billedAtLeastMs: 60_000,
+    stillBilled: 'its disk, $0.08 per GB and month',
+    interruptionsPerHour: 0.1,
     transfer: {
-      ...{ storeRegion: 'us-west-2', upMicroUsdPerGb: 20_000, downMicroUsdPerGb: 20_000 },
-      ...{ bytesPerSecond: 1e8, priceSource: { kind: 'live', observedAtMs: NOW_MS } },
+      storeRegion: 'us-west-2',
+      upMicroUsdPerGb: 20_000,
+      downMicroUsdPerGb: 20_000,
+      bytesPerSecond: 1e8,
+      priceSource: { kind: 'live', observedAtMs: NOW_MS },
     },
     data: { image: 'ami-0123456789abcdef0', subnet: 'subnet-0123456789abcdef0', architecture: 'x86_64' },
     pins: { image: 'ami-0123456789abcdef0' },
@@ -49,7 +58,9 @@ export function planMany(): PlanReport {
 /** The same of jobs whose wishes leave half of the offers, and none: the others are considered again without each wish. */
 const ON_DEMAND = { spec: { ...spec, isInterruptible: false } }
 const IMPOSSIBLE: Partial<PlanRequest> = {
-  ...{ isFirst: true, deadlineAtMs: NOW_MS + 12 * HOUR_MS, remainingMicroUsd: microUsd(30) },
+  isFirst: true,
+  deadlineAtMs: NOW_MS + 12 * HOUR_MS,
+  remainingMicroUsd: microUsd(30),
   spec: { ...ON_DEMAND.spec, regions: ['us-east-1'], priceMaxMicroUsdPerHour: microUsd(5) },
 }
 

@@ -19,29 +19,38 @@ export interface RecordedWishes {
 /** A plan as its worker puts it on record, with the offers that its record names. */
 export function recordedPlan(offers: Offer[], { spec, input, facts }: RecordedWishes = {}): RecordedQuestion {
   const inputs: PlanInput = {
-    ...{
-      jobId: 'job-a',
-      deployment: 'd',
-      recordSeq: 2,
-      attempt: 1,
-      bundle: null,
-      avoid: [],
-      ledger: EMPTY_LEDGER,
-    },
+    jobId: 'job-a',
+    deployment: 'd',
+    recordSeq: 2,
+    attempt: 1,
+    bundle: null,
+    avoid: [],
+    ledger: EMPTY_LEDGER,
     resolved: {
-      ...{ spec: { ...SPEC, ...spec }, timing: DEFAULT_TIMING, runnerSha256: '', storeUrl: 's3://jobs' },
+      spec: { ...SPEC, ...spec },
+      timing: DEFAULT_TIMING,
+      runnerSha256: '',
+      storeUrl: 's3://jobs',
       policy: { failuresMax: 0, interruptionsMax: 9, unclassifiedMax: 3 },
     },
     ...input,
   }
   const answers = [{ ...answer(offers), backend: offers[0]?.backend ?? 'here' }]
   const { answers: asked, ...rest }: PlanFacts = {
-    ...{ nowMs: NOW_MS, answers, silentBackends: [], inputSizes: [], ...facts },
+    nowMs: NOW_MS,
+    answers,
+    silentBackends: [],
+    inputSizes: [],
+    ...facts,
   }
   const { plan, outcome } = planFor(inputs, { ...rest, answers: asked })
   const market = asked.map((one) => ({ backend: one.backend, sha256: 'a'.repeat(64), ...instantsOf(one) }))
   const entry: RecordEntryOf<'planned'> = {
-    ...{ seq: 2, atMs: NOW_MS, kind: 'planned', attempt: 1, summary: 'planned' },
+    seq: 2,
+    atMs: NOW_MS,
+    kind: 'planned',
+    attempt: 1,
+    summary: 'planned',
     data: { inputs, facts: { ...rest, market }, plan: excerptOf(plan), outcome, rules: 'r' },
   }
   return { number: 1, entry, answers: asked, submittedAtMs: NOW_MS - 60_000, isSearched: true }

@@ -16,18 +16,20 @@ import { SPEC } from '../workflows/harness'
 
 const NOW_MS = Date.UTC(2026, 10, 21)
 const CAPABILITIES: Capabilities = {
-  ...{ capacityTypes: ['spot', 'on-demand', 'reserved'], imageRunner: 'runner', runnerStart: 'with-launch' },
-  ...{ idempotency: 'token', billsUntil: 'exit', price: 'live' },
+  capacityTypes: ['spot', 'on-demand', 'reserved'],
+  imageRunner: 'runner',
+  runnerStart: 'with-launch',
+  idempotency: 'token',
+  billsUntil: 'exit',
+  price: 'live',
 }
 
 const offer = (changes: Partial<Offer>): Offer => ({
-  ...{
-    backend: 'here',
-    capacityType: 'reserved',
-    type: 'small',
-    place: 'a',
-    priceMicroUsdPerHour: microUsd(5),
-  },
+  backend: 'here',
+  capacityType: 'reserved',
+  type: 'small',
+  place: 'a',
+  priceMicroUsdPerHour: microUsd(5),
   shape: { cpus: 8, memoryGiB: 32, gpus: 0 },
   priceSource: { kind: 'live', observedAtMs: NOW_MS },
   availability: 'unknown',
@@ -36,7 +38,9 @@ const offer = (changes: Partial<Offer>): Offer => ({
 const RESERVATION = { free: 2, total: 4, idleMicroUsdPerHour: microUsd(5) }
 const HELD = offer({ type: 'held', reservationId: 'r-1', reservation: RESERVATION })
 const BLOCK = offer({
-  ...{ type: 'block', reservationId: 'r-2', priceMicroUsdPerHour: 0 },
+  type: 'block',
+  reservationId: 'r-2',
+  priceMicroUsdPerHour: 0,
   reservation: { ...RESERVATION, idleMicroUsdPerHour: 0 },
   usableUntilMs: NOW_MS + 10 * HOUR_MS,
 })
@@ -47,7 +51,11 @@ const answersOf = (offers: Offer[]): BackendAnswer[] => [
 ]
 const plan = (offers: Offer[], changes: Partial<PlanRequest> = {}): Plan =>
   makePlan({
-    ...{ spec: SPEC, timing: DEFAULT_TIMING, answers: answersOf(offers), silentBackends: [], avoid: [] },
+    spec: SPEC,
+    timing: DEFAULT_TIMING,
+    answers: answersOf(offers),
+    silentBackends: [],
+    avoid: [],
     nowMs: NOW_MS,
     ...changes,
   })
@@ -113,9 +121,17 @@ describe('what is reserved', () => {
 
   it('is ordered one by one, and the runner learns the end of its use', () => {
     const input: PlanInput = {
-      ...{ jobId: 'job-1', deployment: 'dep-1', recordSeq: 2, attempt: 1, bundle: null, avoid: [] },
+      jobId: 'job-1',
+      deployment: 'dep-1',
+      recordSeq: 2,
+      attempt: 1,
+      bundle: null,
+      avoid: [],
       resolved: {
-        ...{ spec: SPEC, timing: DEFAULT_TIMING, runnerSha256: '', storeUrl: '' },
+        spec: SPEC,
+        timing: DEFAULT_TIMING,
+        runnerSha256: '',
+        storeUrl: '',
         policy: { failuresMax: 0, interruptionsMax: 1, unclassifiedMax: 3 },
       },
       ledger: EMPTY_LEDGER,

@@ -54,7 +54,8 @@ describe('the gate of a retraining', () => {
   it('leaves it to a person if the model in production has no such value', () => {
     const facts = { value: 0.5, production: null, productionFrom: 'unknown' } as const
     expect(judge(GATE, facts)).toMatchObject({
-      ...{ isPassed: false, isUndecided: true },
+      isPassed: false,
+      isUndecided: true,
       message: 'loss is 0.5, and the model in production has no loss to compare with.',
     })
     expect(judge({ ...GATE, limit: 0.4 }, facts).isUndecided).toBeUndefined()
@@ -88,7 +89,8 @@ describe('the gate of a retraining', () => {
     expect(
       judge({ ...gate, limit: 0.9 }, { value: 0.85, production: null, productionFrom: 'none' }),
     ).toMatchObject({
-      ...{ isPassed: false, message: 'auc is 0.85, beyond the limit of 0.9.' },
+      isPassed: false,
+      message: 'auc is 0.85, beyond the limit of 0.9.',
     })
   })
 })
@@ -96,8 +98,13 @@ describe('the gate of a retraining', () => {
 const NOW = Date.UTC(2027, 0, 1)
 const OPENS = NOW + 28 * DAY_MS
 const STEP: ReservedStep = {
-  ...{ kind: 'prepaid', backend: 'ec2', types: ['p5.48xlarge'], count: 2, durationMs: 4 * DAY_MS },
-  ...{ startWithinMs: 2 * DAY_MS, upfrontMaxMicroUsd: microUsd(20_000) },
+  kind: 'prepaid',
+  backend: 'ec2',
+  types: ['p5.48xlarge'],
+  count: 2,
+  durationMs: 4 * DAY_MS,
+  startWithinMs: 2 * DAY_MS,
+  upfrontMaxMicroUsd: microUsd(20_000),
 }
 const PLAN: CapacityPlan = {
   steps: [
@@ -144,11 +151,17 @@ describe('the next way to get capacity', () => {
     })
     expect(wish({})).toEqual({
       wish: {
-        ...{ backend: 'ec2', kind: 'prepaid', types: ['p5.48xlarge'], count: 2, durationMs: 4 * DAY_MS },
-        ...{ earliestStartAtMs: OPENS, latestStartAtMs: OPENS + 2 * DAY_MS },
+        backend: 'ec2',
+        kind: 'prepaid',
+        types: ['p5.48xlarge'],
+        count: 2,
+        durationMs: 4 * DAY_MS,
+        earliestStartAtMs: OPENS,
+        latestStartAtMs: OPENS + 2 * DAY_MS,
       },
       rule: {
-        ...{ searchUntilAtMs: OPENS - 7 * DAY_MS, upfrontMaxMicroUsd: microUsd(20_000) },
+        searchUntilAtMs: OPENS - 7 * DAY_MS,
+        upfrontMaxMicroUsd: microUsd(20_000),
         unaskedMaxMicroUsd: microUsd(20_000),
       },
     })
@@ -160,7 +173,8 @@ describe('the next way to get capacity', () => {
     expect(ends).toEqual([OPENS - 3.5 * DAY_MS, OPENS])
     const last = { state: 'unavailable', message: 'Nothing was found.' }
     expect(nextCapacity({ ...FACTS, tried: 3, last })).toEqual({
-      ...{ kind: 'open', index: 3 },
+      kind: 'open',
+      index: 3,
       placement: {
         kind: 'open',
         backends: [{ backend: 'ec2', capacityType: 'spot' }],
@@ -205,8 +219,14 @@ describe('the next way to get capacity', () => {
   it('limits hourly capacity by what it may cost unused, which is bought without a person', () => {
     const rest = withoutLimit(STEP)
     const hourly: ReservedStep = {
-      ...{ ...rest, kind: 'hourly', spendMaxMicroUsd: microUsd(8_000), idleMaxMs: HOUR_MS, share: 'all' },
-      ...{ regions: ['eu-west-1', 'us-east-1'], zones: ['eu-west-1a'], machineHourMaxMicroUsd: microUsd(9) },
+      ...rest,
+      kind: 'hourly',
+      spendMaxMicroUsd: microUsd(8_000),
+      idleMaxMs: HOUR_MS,
+      share: 'all',
+      regions: ['eu-west-1', 'us-east-1'],
+      zones: ['eu-west-1a'],
+      machineHourMaxMicroUsd: microUsd(9),
     }
     const plan = { ...PLAN, steps: [hourly, hourly] }
     expect(nextCapacity({ ...FACTS, plan }).message).toBe(
@@ -215,8 +235,12 @@ describe('the next way to get capacity', () => {
     const found = wish({ plan, leftMicroUsd: microUsd(5_000) })
     expect(found.wish).toMatchObject({ regions: ['eu-west-1', 'us-east-1'], zones: ['eu-west-1a'] })
     expect(found.rule).toEqual({
-      ...{ searchUntilAtMs: OPENS - 7 * DAY_MS, unaskedMaxMicroUsd: microUsd(5_000), share: 'all' },
-      ...{ machineHourMaxMicroUsd: microUsd(9), spendMaxMicroUsd: microUsd(5_000), idleMaxMs: HOUR_MS },
+      searchUntilAtMs: OPENS - 7 * DAY_MS,
+      unaskedMaxMicroUsd: microUsd(5_000),
+      share: 'all',
+      machineHourMaxMicroUsd: microUsd(9),
+      spendMaxMicroUsd: microUsd(5_000),
+      idleMaxMs: HOUR_MS,
     })
   })
 
@@ -224,11 +248,13 @@ describe('the next way to get capacity', () => {
     const rest = withoutLimit(STEP)
     const plan = { ...PLAN, steps: [rest, { ...rest, types: ['p5', 'p4'] }] }
     expect(wish({ plan, leftMicroUsd: microUsd(5_000) }).rule).toEqual({
-      ...{ searchUntilAtMs: OPENS - 7 * DAY_MS, unaskedMaxMicroUsd: 0 },
+      searchUntilAtMs: OPENS - 7 * DAY_MS,
+      unaskedMaxMicroUsd: 0,
     })
     const last = { state: 'unavailable', message: 'Nothing was found.' }
     expect(nextCapacity({ ...FACTS, plan, tried: 1, last })).toMatchObject({
-      ...{ kind: 'reserve', index: 1 },
+      kind: 'reserve',
+      index: 1,
       message:
         'Fallback 1 of 1: looking for 2 x p5 or p4 (prepaid) for 4d, in any Region, that starts up to 2d after the opening. Nothing was found.',
     })
@@ -238,7 +264,9 @@ describe('the next way to get capacity', () => {
   it('keeps its places for the training until an hour after the latest start', () => {
     const awaitedBy = { jobId: 'ranker-train', schedule: 'ranker', run: '2027-01-29' }
     expect(wish({ awaitedBy }).rule.awaited).toEqual({
-      ...{ ...awaitedBy, fromMs: OPENS, untilMs: OPENS + 2 * DAY_MS + HOUR_MS },
+      ...awaitedBy,
+      fromMs: OPENS,
+      untilMs: OPENS + 2 * DAY_MS + HOUR_MS,
     })
     expect(wish({ awaitedBy, nowMs: OPENS + 1 }).rule.awaited).toMatchObject({ fromMs: OPENS + 1 })
   })
@@ -252,14 +280,17 @@ describe('the next way to get capacity', () => {
     const backends = [{ backend: 'ec2' }, { backend: 'modal', capacityType: 'spot' as const }]
     const plan: CapacityPlan = { ...PLAN, steps: [{ kind: 'unreserved', backends, regions: ['eu-west-1'] }] }
     expect(nextCapacity({ ...FACTS, plan })).toEqual({
-      ...{ kind: 'open', index: 0, placement: { kind: 'open', backends, regions: ['eu-west-1'] } },
+      kind: 'open',
+      index: 0,
+      placement: { kind: 'open', backends, regions: ['eu-west-1'] },
       message: 'no reservation, the job uses any offer on ec2, modal:spot.',
     })
   })
 
   it('gives up when the file names no step', () => {
     expect(nextCapacity({ ...FACTS, plan: { ...PLAN, steps: [] } })).toEqual({
-      ...{ kind: 'give-up', message: 'The file names no way to get capacity.' },
+      kind: 'give-up',
+      message: 'The file names no way to get capacity.',
     })
   })
 
@@ -306,7 +337,8 @@ describe('a training whose reservation is over', () => {
   it('continues where the file says, and stops if it says nothing', () => {
     const backends = [{ backend: 'ec2', capacityType: 'on-demand' as const }]
     expect(onOverrun({ backends }, { reservation })).toEqual({
-      ...{ kind: 'continue', backends },
+      kind: 'continue',
+      backends,
       message: 'The reservation cr-1 is over; the training continues on ec2:on-demand from its checkpoint.',
     })
     expect(onOverrun({ extendMaxMicroUsd: microUsd(9) }, { reservation })).toMatchObject({ kind: 'stop' })

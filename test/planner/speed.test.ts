@@ -138,8 +138,7 @@ describe('the ranking', () => {
 
   it('of a later attempt counts what is done, and judges no deadline where that is unknown', () => {
     const at = { spec: training(), isFirst: false, deadlineAtMs: NOW_MS + 4 * HOUR_MS }
-    const isLate = (leftShare?: number) =>
-      plan([gpu('A100', 1)], { ...at, ...(leftShare !== undefined && { leftShare }) }).placements[0]!.isLate
+    const isLate = (leftShare?: number) => plan([gpu('A100', 1)], { ...at, leftShare }).placements[0]!.isLate
     expect([undefined, 0.3, 0.5].map(isLate)).toEqual([undefined, undefined, true])
   })
 })
@@ -184,7 +183,7 @@ describe('an order', () => {
 function ordered(offers: Offer[], deadlineAtMs?: number): Offer[] {
   const spec = training({ isInterruptible: true })
   const isFirst = true
-  const made = plan(offers, { spec, isFirst, ...(deadlineAtMs !== undefined && { deadlineAtMs }) })
+  const made = plan(offers, { spec, isFirst, deadlineAtMs })
   const input: PlanInput = {
     jobId: 'job-1',
     deployment: 'dep-0123456789',

@@ -30,13 +30,21 @@ function ordered({ offers = [offer()], capabilities, spec, budgetMicroUsd, bundl
     answers: [answer(offers, capabilities)],
   }
   const input: PlanInput = {
-    ...{ jobId: 'job-1', deployment: 'dep-1', recordSeq: 2, attempt: 1, bundle, avoid: [] },
+    jobId: 'job-1',
+    deployment: 'dep-1',
+    recordSeq: 2,
+    attempt: 1,
+    bundle,
+    avoid: [],
     resolved: {
-      ...{ spec: asked.spec, timing: DEFAULT_TIMING, runnerSha256: '', storeUrl: '' },
+      spec: asked.spec,
+      timing: DEFAULT_TIMING,
+      runnerSha256: '',
+      storeUrl: '',
       policy: { failuresMax: 0, interruptionsMax: 1, unclassifiedMax: 3 },
     },
     ledger: EMPTY_LEDGER,
-    ...(budgetMicroUsd === undefined ? {} : { budgetMicroUsd }),
+    budgetMicroUsd,
   }
   return makeOrder(makePlan(asked), input, asked.answers)
 }
@@ -176,7 +184,8 @@ describe('an offer whose provider ends a machine after a while', () => {
 describe('what a plan says about money', () => {
   it('names a discount with the list price, and what is still billed when the machine is off', () => {
     const one = offer({
-      ...{ priceMicroUsdPerHour: microUsd(2.214), listPriceMicroUsdPerHour: microUsd(2.46) },
+      priceMicroUsdPerHour: microUsd(2.214),
+      listPriceMicroUsdPerHour: microUsd(2.46),
       stillBilled: 'the file system, $0.20 per GB a month',
     })
     const { reasons } = placed(one)

@@ -7,12 +7,16 @@ type Facts = Parameters<typeof decide>[0]
 
 const decided = (end: AttemptEnd, changes: Partial<Facts> = {}) =>
   decide({
-    ...{ end, drainReason: null, ledger: EMPTY_LEDGER, offerKeys: ['here/spot/x/a'] },
+    end,
+    drainReason: null,
+    ledger: EMPTY_LEDGER,
+    offerKeys: ['here/spot/x/a'],
     policy: { failuresMax: 1, interruptionsMax: 1, unclassifiedMax: 3 },
     ...changes,
   })
 const failed = (failureClass: 'transient' | 'unreachable'): AttemptEnd => ({
-  ...{ kind: 'failed', isLaunched: true },
+  kind: 'failed',
+  isLaunched: true,
   failure: { class: failureClass, message: 'It failed.' },
 })
 
@@ -26,7 +30,9 @@ describe('the verdict on an attempt', () => {
 
   it('that used little of its budget names what it used, and of how much', () => {
     const budget = {
-      ...{ leftMicroUsd: microUsd(9.9), costMicroUsd: microUsd(0.1), priceMaxMicroUsdPerHour: microUsd(1) },
+      leftMicroUsd: microUsd(9.9),
+      costMicroUsd: microUsd(0.1),
+      priceMaxMicroUsdPerHour: microUsd(1),
     }
     expect(decided({ kind: 'stopped', by: 'budget' }, { budget }).decision).toMatchObject({
       message:
@@ -52,7 +58,9 @@ describe('the verdict on an attempt', () => {
     const reasonOf = (offerKeys: string[]) =>
       decided({ kind: 'stopped', by: 'expired' }, { offerKeys }).decision.reason
     expect([[], ['here/spot/x/a'], ['here/reserved/x/a/r-1']].map(reasonOf)).toEqual([
-      ...['run-limit-reached', 'run-limit-reached', 'reservation-ended'],
+      'run-limit-reached',
+      'run-limit-reached',
+      'reservation-ended',
     ])
   })
 })

@@ -17,25 +17,41 @@ describe('an explained decision after an attempt', () => {
     { ledger, policy }: { ledger?: Partial<Ledger> | undefined; policy?: Partial<Policy> | undefined } = {},
   ): RecordEntryOf<'decided'> => {
     const facts = {
-      ...{ end, drainReason: null, ledger: { ...EMPTY_LEDGER, ...ledger }, offerKeys: ['here/spot/p4/a'] },
+      end,
+      drainReason: null,
+      ledger: { ...EMPTY_LEDGER, ...ledger },
+      offerKeys: ['here/spot/p4/a'],
       policy: { failuresMax: 3, interruptionsMax: 3, unclassifiedMax: 3, ...policy },
     }
     return {
-      ...{ seq: 5, atMs: NOW_MS, kind: 'decided', attempt: 2, summary: 'decided' },
+      seq: 5,
+      atMs: NOW_MS,
+      kind: 'decided',
+      attempt: 2,
+      summary: 'decided',
       data: { facts, verdict: decide(facts), rules: 'r' },
     }
   }
   const failed = { class: 'workload' as const, message: 'exit code 1' }
   const FAILED: DecideInput['end'] = { kind: 'failed', isLaunched: true, failure: failed }
   const LOST: DecideInput['end'] = {
-    ...{ kind: 'failed', isLaunched: true, failure: { class: 'interrupted', message: 'taken back' } },
+    kind: 'failed',
+    isLaunched: true,
+    failure: { class: 'interrupted', message: 'taken back' },
   }
 
   it('has the state in which the job ends, and no other possibility after a success', () => {
     const explained = explain({ kind: 'succeeded' })
     expect(explained).toMatchObject({
-      ...{ kind: 'after-attempt', number: 7, seq: 5, attempt: 2, outcome: 'finish', rules: 'r' },
-      ...{ replay: 'same', missing: [], otherwise: [] },
+      kind: 'after-attempt',
+      number: 7,
+      seq: 5,
+      attempt: 2,
+      outcome: 'finish',
+      rules: 'r',
+      replay: 'same',
+      missing: [],
+      otherwise: [],
     })
     expect(explained.text).toMatch(/^The job ends as succeeded \(/)
   })
@@ -54,7 +70,8 @@ describe('an explained decision after an attempt', () => {
 
   it('names the allowance with which the job would have continued', () => {
     expect(explain(FAILED, { policy: { failuresMax: 0 } })).toMatchObject({
-      ...{ outcome: 'finish', otherwise: ['With retries.failures: 1 the job would have continued.'] },
+      outcome: 'finish',
+      otherwise: ['With retries.failures: 1 the job would have continued.'],
     })
     const spent = { ledger: { interruptions: 3 }, policy: { interruptionsMax: 3 } }
     expect(explain(LOST, spent).otherwise).toEqual([
@@ -81,14 +98,13 @@ describe('an explained decision after an attempt', () => {
     const other = { ...verdict, decision: { ...verdict.decision, message: 'another one' } }
     const different = { ...entry, data: { ...entry.data, verdict: other } }
     expect(explainVerdict(1, different)).toMatchObject({
-      ...{
-        replay: 'different',
-        otherwise: [],
-        missing: [expect.stringMatching(/^Other rules decided this/)],
-      },
+      replay: 'different',
+      otherwise: [],
+      missing: [expect.stringMatching(/^Other rules decided this/)],
     })
     const gone = {
-      ...{ replay: 'impossible', otherwise: [] },
+      replay: 'impossible',
+      otherwise: [],
       missing: ['The inputs of this decision are not on record, so it cannot be replayed.'],
     }
     for (const some of [undefined, without(facts, 'policy'), without(facts, 'ledger')]) {

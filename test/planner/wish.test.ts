@@ -10,8 +10,11 @@ describe('a wish', () => {
     const upTo = (from: number, to: number, step: number) =>
       Array.from({ length: (to - from) / step }, (_, index) => from + step * (index + 1))
     expect(hours).toEqual([
-      ...[...upTo(0, 4, 0.25), ...upTo(4, 12, 0.5), ...upTo(12, 48, 1)],
-      ...[...upTo(48, 168, 6), ...upTo(168, 366 * 24, 24)],
+      ...upTo(0, 4, 0.25),
+      ...upTo(4, 12, 0.5),
+      ...upTo(12, 48, 1),
+      ...upTo(48, 168, 6),
+      ...upTo(168, 366 * 24, 24),
     ])
   })
 
@@ -24,7 +27,8 @@ describe('a wish', () => {
     expect(plain.resources).toEqual({ cpus: { min: 2 } })
     expect(plain).not.toHaveProperty('durationOn')
     expect(without('accelerator', { accelerators: ['V100'], memoryGiB })).toMatchObject({
-      ...{ resources: { gpus: { min: 1 }, memoryGiB }, durationOn: 'V100' },
+      resources: { gpus: { min: 1 }, memoryGiB },
+      durationOn: 'V100',
     })
   })
 

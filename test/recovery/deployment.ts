@@ -49,8 +49,12 @@ const NO_LOGGER = pino({ enabled: false })
 
 /** The pace of tests that wait for what machines say: seconds where a deployment has minutes. */
 export const QUICK = {
-  ...{ CRUCIBLE_BEAT: '0.5s', CRUCIBLE_OBSERVE: '0.3s', CRUCIBLE_GONE_CONFIRM: '0.6s' },
-  ...{ CRUCIBLE_CHECKPOINT_QUIET: '0.3s', CRUCIBLE_DRAIN: '8s', CRUCIBLE_POWER_OFF: '2s' },
+  CRUCIBLE_BEAT: '0.5s',
+  CRUCIBLE_OBSERVE: '0.3s',
+  CRUCIBLE_GONE_CONFIRM: '0.6s',
+  CRUCIBLE_CHECKPOINT_QUIET: '0.3s',
+  CRUCIBLE_DRAIN: '8s',
+  CRUCIBLE_POWER_OFF: '2s',
 }
 
 export interface DeploymentWishes {
@@ -159,7 +163,7 @@ export class CloudDeployment {
       ...(isDeaf ? { IS_DEAF: '1' } : {}),
     }
     const submitted = await this.client.submit({
-      ...(id === undefined ? {} : { id }),
+      id,
       spec: { ...SPEC, run: 'exec python3 train.py', env, ...spec },
       directory: code,
     })
@@ -231,15 +235,26 @@ async function workersOf(
   const names = [...config.backends.keys()]
   const near = nearBackends(config)
   const orchestrator = await Worker.create({
-    ...{ connection: nativeConnection, namespace, taskQueue: ORCHESTRATOR_QUEUE },
+    connection: nativeConnection,
+    namespace,
+    taskQueue: ORCHESTRATOR_QUEUE,
     workflowBundle: await authentication.guard(await testWorkflowBundle()),
     activities: {
       ...createPlanningActivities({
-        ...{ store, backends: names, askOffers: offersThroughWorkers(client, Date.now, near), now: Date.now },
-        ...{ timing: config.timing, publishRunner: runnerPublisher(store, program) },
+        store,
+        backends: names,
+        askOffers: offersThroughWorkers(client, Date.now, near),
+        now: Date.now,
+        timing: config.timing,
+        publishRunner: runnerPublisher(store, program),
         line: new WaitingLine({
-          ...{ store, owners: ownersThrough(client), now: Date.now, backends: names },
-          ...{ near, random: Math.random, wake: wakeThrough(client) },
+          store,
+          owners: ownersThrough(client),
+          now: Date.now,
+          backends: names,
+          near,
+          random: Math.random,
+          wake: wakeThrough(client),
         }),
       }),
       ...createCopyingActivities({ store, now: Date.now }),
@@ -258,7 +273,14 @@ async function workersOf(
     const backend = await makeBackend(config, name, { store, deployment, secrets, grants })
     const connection = nativeConnection
     return createBackendWorkers({
-      ...{ connection, namespace, client, store, backend, secrets, grants, authentication },
+      connection,
+      namespace,
+      client,
+      store,
+      backend,
+      secrets,
+      grants,
+      authentication,
     })
   }
   const servers = async (): Promise<Worker[]> => (await Promise.all(names.map(serversOf))).flat()

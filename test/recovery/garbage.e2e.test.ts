@@ -77,7 +77,10 @@ async function strayMachine(input: Partial<RunInstancesCommandInput>, of = deplo
   const Tags = tagged('job-gone', of)
   const { Instances } = await ec2.send(
     new RunInstancesCommand({
-      ...{ ImageId: d.cloud.instances()[0]!.image, InstanceType: 'm7i.large', MinCount: 1, MaxCount: 1 },
+      ImageId: d.cloud.instances()[0]!.image,
+      InstanceType: 'm7i.large',
+      MinCount: 1,
+      MaxCount: 1,
       TagSpecifications: (['instance', 'volume'] as const).map((ResourceType) => ({ ResourceType, Tags })),
       ...input,
     }),
@@ -131,7 +134,9 @@ const collect = async (isDryRun = false): Promise<GarbageVerdict[]> =>
 const collectAnyway = async (): Promise<GarbageVerdict[]> => {
   const input: GarbageCollectionInput = { deployment, backends: ['ec2'], graceMs: 0, isDryRun: false }
   const result = (await d.temporal.workflow.execute(WORKFLOW_TYPES.garbageCollection, {
-    ...{ workflowId: `gc-${Math.random()}`, taskQueue: ORCHESTRATOR_QUEUE, args: [input] },
+    workflowId: `gc-${Math.random()}`,
+    taskQueue: ORCHESTRATOR_QUEUE,
+    args: [input],
   })) as GarbageCollectionResult
   return result.verdicts
 }
@@ -145,7 +150,9 @@ async function expectHealthy(): Promise<void> {
     ({ attempts }) => attempts[0]!.progress!.step! > before + 5,
   )
   expect({ state, attemptsTotal, machine: d.machineOf(HEALTHY) }).toEqual({
-    ...{ state: 'running', attemptsTotal: 1, machine },
+    state: 'running',
+    attemptsTotal: 1,
+    machine,
   })
 }
 
@@ -169,7 +176,8 @@ describe('garbage collection', () => {
     ] as const)
       await ec2.send(
         new CreateLaunchTemplateCommand({
-          ...{ LaunchTemplateName, LaunchTemplateData: { InstanceType: 'm7i.large' } },
+          LaunchTemplateName,
+          LaunchTemplateData: { InstanceType: 'm7i.large' },
           TagSpecifications: [
             { ResourceType: 'launch-template', Tags: [{ Key: 'crucible:deployment', Value }] },
           ],

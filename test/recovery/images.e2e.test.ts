@@ -39,8 +39,10 @@ onDeployment(
       },
     },
     settings: {
-      ...{ ...QUICK, CRUCIBLE_REGISTRY_WITHIN: '12s' },
-      ...{ RIGHT_TOKEN: 'open sesame', WRONG_TOKEN: 'sesame' },
+      ...QUICK,
+      CRUCIBLE_REGISTRY_WITHIN: '12s',
+      RIGHT_TOKEN: 'open sesame',
+      WRONG_TOKEN: 'sesame',
     },
   },
   (started) => {
@@ -107,7 +109,8 @@ describe('an image in a registry that asks for a login', () => {
 describe('an image', () => {
   test('that is in no registry ends the job', async () => {
     await submit('job-absent', 'open.example.org/trian:1')
-    const words = /the registry has no image open\.example\.org\/trian:1.*Correct the name and the tag under image/s
+    const words =
+      /the registry has no image open\.example\.org\/trian:1.*Correct the name and the tag under image/s
     await expectEnd(await d.ended('job-absent'), 'invalid', words)
   })
 

@@ -106,7 +106,9 @@ describe('a runner that cannot read the store', () => {
   /** For the credentials of its first attempt. */
   const outOfReach = (jobId: string, action: string): (() => void) =>
     d.cloud.addFault({
-      ...{ fault: 'error', code: 'ServiceUnavailable', status: 503 },
+      fault: 'error',
+      code: 'ServiceUnavailable',
+      status: 503,
       where: { service: 's3', action, caller: `*${jobId}-1` },
     })
 

@@ -19,7 +19,10 @@ async function inWorld(
   { world, settings }: DeploymentWishes,
   body: (d: CloudDeployment) => Promise<void>,
 ): Promise<void> {
-  const d = await CloudDeployment.start(at, { ...(world && { world }), settings: { ...QUICK, ...settings } })
+  const d = await CloudDeployment.start(at, {
+    world: world ? world : undefined,
+    settings: { ...QUICK, ...settings },
+  })
   try {
     await body(d)
   } finally {
@@ -30,7 +33,9 @@ async function inWorld(
 const denying = (...actions: string[]): NonNullable<DeploymentWishes['world']> => ({
   users: {
     test: {
-      ...{ accessKeyId: 'test', secretAccessKey: 'test', managed: ['AdministratorAccess'] },
+      accessKeyId: 'test',
+      secretAccessKey: 'test',
+      managed: ['AdministratorAccess'],
       policies: { no: { Statement: [{ Effect: 'Deny', Action: actions, Resource: '*' }] } },
     },
   },
@@ -48,8 +53,10 @@ async function sessionOf(role: string): Promise<Record<string, string>> {
   client.destroy()
   const { AccessKeyId, SecretAccessKey, SessionToken, Expiration } = Credentials!
   return {
-    ...{ AWS_ACCESS_KEY_ID: AccessKeyId!, AWS_SECRET_ACCESS_KEY: SecretAccessKey! },
-    ...{ AWS_SESSION_TOKEN: SessionToken!, AWS_CREDENTIAL_EXPIRATION: Expiration!.toISOString() },
+    AWS_ACCESS_KEY_ID: AccessKeyId!,
+    AWS_SECRET_ACCESS_KEY: SecretAccessKey!,
+    AWS_SESSION_TOKEN: SessionToken!,
+    AWS_CREDENTIAL_EXPIRATION: Expiration!.toISOString(),
   }
 }
 
@@ -67,7 +74,8 @@ describe('a whole job', () => {
       d.cloud.addFault({ fault: 'ignored-condition' })
       const id = await d.submit({ id: 'job-store' })
       expect(await d.ended(id)).toMatchObject({
-        ...{ state: 'failed', attemptsTotal: 0 },
+        state: 'failed',
+        attemptsTotal: 0,
         message: expect.stringContaining('Use a store that honours If-None-Match on PUT, as S3 does'),
       })
     })
@@ -77,7 +85,8 @@ describe('a whole job', () => {
     await inWorld({ world: denying('ec2:CreateFleet') }, async (d) => {
       const id = await d.submit({ id: 'job-denied' })
       expect(await d.ended(id)).toMatchObject({
-        ...{ state: 'failed', attemptsTotal: 1 },
+        state: 'failed',
+        attemptsTotal: 1,
         message: expect.stringMatching(/not authorized to perform: ec2:CreateFleet.*crucible doctor/),
       })
       expect(d.machinesOf(id)).toEqual([])
@@ -89,7 +98,8 @@ describe('a whole job', () => {
     await inWorld({ world }, async (d) => {
       const id = await d.submit({ id: 'job-role' })
       expect(await d.ended(id)).toMatchObject({
-        ...{ state: 'failed', attemptsTotal: 1 },
+        state: 'failed',
+        attemptsTotal: 1,
         message: expect.stringContaining('create-service-linked-role --aws-service-name spot.amazonaws.com'),
       })
     })
@@ -110,7 +120,8 @@ describe('a whole job', () => {
     await inWorld({ world: { quotas: { 'L-1216C47A': 0, 'L-DB2E81BA': 0, 'L-417A185B': 0 } } }, async (d) => {
       const id = await d.submit({ id: 'job-quota', isInterruptible: false })
       expect(await d.ended(id)).toMatchObject({
-        ...{ state: 'failed', reason: 'quota' },
+        state: 'failed',
+        reason: 'quota',
         message: expect.stringMatching(/quota L-1216C47A.*Request a higher quota/),
       })
       expect(d.machinesOf(id)).toEqual([])
@@ -130,7 +141,8 @@ describe('a whole job', () => {
   itInAll('waits until its workers have credentials again, and continues where it runs', async () => {
     const roles = {
       'crucible-machine': {
-        ...{ managed: ['AmazonSSMManagedInstanceCore', 'AmazonS3FullAccess'], hasProfile: true },
+        managed: ['AmazonSSMManagedInstanceCore', 'AmazonS3FullAccess'],
+        hasProfile: true,
         trusts: ['ec2.amazonaws.com'],
       },
       worker: { managed: ['AdministratorAccess'] },

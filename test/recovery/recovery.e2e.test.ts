@@ -19,9 +19,12 @@ onDeployment(
       quotas: { 'L-7212CCBC': 0 },
     },
     settings: {
-      ...{ CRUCIBLE_BACKENDS: 'ec2,local', CRUCIBLE_LOCAL_PRICE: '9' },
+      CRUCIBLE_BACKENDS: 'ec2,local',
+      CRUCIBLE_LOCAL_PRICE: '9',
       ...QUICK,
-      ...{ CRUCIBLE_SILENCE: '6s', CRUCIBLE_START_WITHIN: '40s', CRUCIBLE_EC2_REGISTER_WITHIN: '12s' },
+      CRUCIBLE_SILENCE: '6s',
+      CRUCIBLE_START_WITHIN: '40s',
+      CRUCIBLE_EC2_REGISTER_WITHIN: '12s',
     },
   },
   (started) => {

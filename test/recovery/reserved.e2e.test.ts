@@ -29,7 +29,8 @@ const RESERVED: BackendChoice[] = [{ backend: 'ec2', capacityType: 'reserved' }]
 
 const SETTINGS = {
   ...QUICK,
-  ...{ CRUCIBLE_DRAIN: `${DRAIN_MS / 1_000}s`, CRUCIBLE_POWER_OFF: `${POWER_OFF_MS / 1_000}s` },
+  CRUCIBLE_DRAIN: `${DRAIN_MS / 1_000}s`,
+  CRUCIBLE_POWER_OFF: `${POWER_OFF_MS / 1_000}s`,
 }
 
 let d: CloudDeployment
@@ -44,7 +45,10 @@ const on = (chip: string) => ({ accelerators: [chip] })
 describe('a job in a Capacity Block', () => {
   it.concurrent('has saved and left it before it ends, and continues elsewhere', async () => {
     const block = d.cloud.reserve({
-      ...{ kind: 'capacity-block', type: 'g5.xlarge', zone: ZONE, count: 1 },
+      kind: 'capacity-block',
+      type: 'g5.xlarge',
+      zone: ZONE,
+      count: 1,
       ends: ENDING_MS + JUST_ENOUGH_MS + START_MS,
     })
     const cutOffMs = block.endsAtMs! - ENDING_MS
@@ -78,7 +82,10 @@ describe('a job in a Capacity Block', () => {
 
   itInAll.concurrent('stays in it where more of it is bought meanwhile', async () => {
     const block = d.cloud.reserve({
-      ...{ kind: 'capacity-block', type: 'g6.xlarge', zone: ZONE, count: 1 },
+      kind: 'capacity-block',
+      type: 'g6.xlarge',
+      zone: ZONE,
+      count: 1,
       ends: ENDING_MS + JUST_ENOUGH_MS + START_MS,
     })
     const id = await d.submit({ id: 'job-stays-in', resources: on('L4') })
@@ -94,8 +101,12 @@ describe('a job in a Capacity Block', () => {
 
   itInAll.concurrent('waits for one that has not begun, where it may run in nothing else', async () => {
     const block = d.cloud.reserve({
-      ...{ kind: 'capacity-block', type: 'p5.4xlarge', zone: ZONE, count: 1 },
-      ...{ starts: 15 * SECOND_MS, ends: ENDING_MS + 30 * MINUTE_MS },
+      kind: 'capacity-block',
+      type: 'p5.4xlarge',
+      zone: ZONE,
+      count: 1,
+      starts: 15 * SECOND_MS,
+      ends: ENDING_MS + 30 * MINUTE_MS,
     })
     const id = await d.submit(
       { id: 'job-waits', resources: on('H100'), backends: RESERVED },

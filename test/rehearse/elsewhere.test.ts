@@ -46,12 +46,26 @@ class Elsewhere implements Host {
     const progress = { step: 1, stepsTotal: null, loss: null, atMs: Date.now() - sinceMs }
     if (fate === 'trains' || fate === 'lost')
       await putDocument(this.store, layout.beat(jobId, attempt), {
-        ...{ ...FACTS, ...about, seq: 1, phase: 'running', progress },
+        ...FACTS,
+        ...about,
+        seq: 1,
+        phase: 'running',
+        progress,
       } satisfies Beat)
     if (fate === 'succeeds')
       await putDocument(this.store, layout.result(jobId, attempt), {
-        ...{ ...about, version: 1, outcome: 'succeeded', reason: 'completed', message: 'Done.', exitCode: 0 },
-        ...{ signal: null, progress: null, artifacts: [], phases: [], logLines: 0, finishedAtMs: 1 },
+        ...about,
+        version: 1,
+        outcome: 'succeeded',
+        reason: 'completed',
+        message: 'Done.',
+        exitCode: 0,
+        signal: null,
+        progress: null,
+        artifacts: [],
+        phases: [],
+        logLines: 0,
+        finishedAtMs: 1,
       } satisfies RunnerResult)
     if (fate !== 'trains') this.gone.add(about.attemptId)
     return { jobId, attempt }

@@ -32,17 +32,32 @@ function file(step: number, changes: Partial<FileSeen> = {}): FileSeen {
 
 function checkpoint(step: number, attempt: number, changes: Partial<CheckpointSeen> = {}): CheckpointSeen {
   return {
-    ...{ id: checkpointId(step, attempt), step, attempt, isStepKnown: true, revision: 1, state: 'complete' },
+    id: checkpointId(step, attempt),
+    step,
+    attempt,
+    isStepKnown: true,
+    revision: 1,
+    state: 'complete',
     evidence: { kind: 'next', text: 'the next checkpoint was begun' },
-    ...{ savedAtMs: step * STEP_MS, saveMs: 50, totalBytes: 1_000, files: [file(step)] },
+    savedAtMs: step * STEP_MS,
+    saveMs: 50,
+    totalBytes: 1_000,
+    files: [file(step)],
     ...changes,
   }
 }
 
 function attempt(number: number, changes: Partial<AttemptSeen> = {}): AttemptSeen {
   return {
-    ...{ number, beganAtMs: 0, endedAtMs: 60_000, steps: [], restores: [], saved: [] },
-    ...{ strike: null, end: null, warning: null },
+    number,
+    beganAtMs: 0,
+    endedAtMs: 60_000,
+    steps: [],
+    restores: [],
+    saved: [],
+    strike: null,
+    end: null,
+    warning: null,
     ...changes,
   }
 }

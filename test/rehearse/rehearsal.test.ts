@@ -39,13 +39,11 @@ async function rehearsed(program: string, interruptions = INTERRUPTIONS_DEFAULT)
   const stage = await Stage.open(options)
   try {
     const seen = await rehearse({
-      ...{
-        host: stage,
-        directory: null,
-        forMs: 40 * SECOND_MS,
-        interruptions,
-        now: Date.now,
-      },
+      host: stage,
+      directory: null,
+      forMs: 40 * SECOND_MS,
+      interruptions,
+      now: Date.now,
       say: () => {},
       signal: AbortSignal.timeout(patient(55 * SECOND_MS)),
     })

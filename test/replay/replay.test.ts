@@ -92,8 +92,16 @@ describe('a comparison of inputs', () => {
 
   it('compares every kind of command', () => {
     const kinds = [
-      ...['activity', 'timer', 'child', 'signal', 'search attributes', 'answer to an update'],
-      ...['fresh history', 'result', 'failure', 'cancellation'],
+      'activity',
+      'timer',
+      'child',
+      'signal',
+      'search attributes',
+      'answer to an update',
+      'fresh history',
+      'result',
+      'failure',
+      'cancellation',
     ]
     const all = files.flatMap((each) => commandsOf(read(each)).map(({ what }) => what))
     const kindOf = (what: string): string | undefined => kinds.find((kind) => what.startsWith(kind))

@@ -30,8 +30,15 @@ const UNASKED: PurchaseRule = { unaskedMaxMicroUsd: microUsd(5_000) }
 /** One block for sale, paid at once. */
 function marketOf(faults: ReservingFault[] = [], options: Partial<MarketOptions> = {}): ReservationMarket {
   const block: PrepaidLot = {
-    ...{ kind: 'prepaid', type: 'v100', region: 'r', zone: 'a', count: 8 },
-    ...{ startsAtMs: Date.now() + DAY_MS, durationMs: 7 * DAY_MS, upfrontMicro: microUsd(4_000), stock: 2 },
+    kind: 'prepaid',
+    type: 'v100',
+    region: 'r',
+    zone: 'a',
+    count: 8,
+    startsAtMs: Date.now() + DAY_MS,
+    durationMs: 7 * DAY_MS,
+    upfrontMicro: microUsd(4_000),
+    stock: 2,
   }
   const payment = { kind: 'confirmed', afterMs: 0 } as const
   const market = new ReservationMarket({ clock: new RealClock(), lots: [block], payment, ...options })
@@ -83,16 +90,26 @@ async function played(
   { wish, rule = UNASKED, then, isEndedHere, isTold }: Play,
 ): Promise<void> {
   const input: ReservationInput = {
-    ...{ reservationId: ID, owner: 'ada', deployment: DEPLOYMENT_ID, submittedAtMs: Date.now() },
+    reservationId: ID,
+    owner: 'ada',
+    deployment: DEPLOYMENT_ID,
+    submittedAtMs: Date.now(),
     wish: {
-      ...{ backend: d.world.name, kind: 'prepaid', types: ['v100'], count: 8, durationMs: 6 * DAY_MS },
+      backend: d.world.name,
+      kind: 'prepaid',
+      types: ['v100'],
+      count: 8,
+      durationMs: 6 * DAY_MS,
       ...wish,
     },
-    ...{ rule, lookPausesMs: [0, 100, 1_000] },
-    ...(isTold && { webhookOf: ID }),
+    rule,
+    lookPausesMs: [0, 100, 1_000],
+    webhookOf: isTold ? ID : undefined,
   }
   await d.client.workflow.start(WORKFLOW_TYPES.reserveCapacity, {
-    ...{ workflowId: RESERVATION, taskQueue: ORCHESTRATOR_QUEUE, args: [input] },
+    workflowId: RESERVATION,
+    taskQueue: ORCHESTRATOR_QUEUE,
+    args: [input],
   })
   const told = new Told(d)
   await then?.(told, market)
@@ -170,7 +187,8 @@ const HOURLY: Kept = {
     }),
   wish: { kind: 'hourly', durationMs: 10 * DAY_MS },
   rule: {
-    ...{ unaskedMaxMicroUsd: microUsd(6_000), spendMaxMicroUsd: microUsd(6_000) },
+    unaskedMaxMicroUsd: microUsd(6_000),
+    spendMaxMicroUsd: microUsd(6_000),
     idleMaxMs: HOUR_MS / 2,
   },
 }

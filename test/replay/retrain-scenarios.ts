@@ -27,7 +27,9 @@ const SHORT = new ReservationMarket({
   payment: { kind: 'confirmed', afterMs: 0 },
 })
 const SOON = new ReservationMarket({
-  ...{ clock: new RealClock(), lots: [], payment: { kind: 'confirmed', afterMs: 0 } },
+  clock: new RealClock(),
+  lots: [],
+  payment: { kind: 'confirmed', afterMs: 0 },
 })
 const RESERVED = {
   capacityType: 'reserved',
@@ -84,17 +86,29 @@ export const RETRAIN_SCENARIOS: readonly Scenario[] = [
   {
     name: 'retrain.reserved-then-elsewhere',
     wishes: {
-      ...{ market: SHORT, wares: [RESERVED, SPOT] },
+      market: SHORT,
+      wares: [RESERVED, SPOT],
       behave: ({ jobId }) => (jobId.endsWith('-train') ? LONG : {}),
     },
     play: async (d) => {
       SHORT.sell({
-        ...{ kind: 'prepaid', type: 'v100', region: 'a', zone: 'a', count: 8 },
-        ...{ startsAtMs: Date.now() + 3_000, durationMs: 4 * DAY_MS, upfrontMicro: microUsd(400) },
+        kind: 'prepaid',
+        type: 'v100',
+        region: 'a',
+        zone: 'a',
+        count: 8,
+        startsAtMs: Date.now() + 3_000,
+        durationMs: 4 * DAY_MS,
+        upfrontMicro: microUsd(400),
       })
       const step: ReservedStep = {
-        ...{ kind: 'prepaid', backend: 'scripted', types: ['v100'], count: 8, durationMs: 3 * DAY_MS },
-        ...{ startWithinMs: DAY_MS, upfrontMaxMicroUsd: microUsd(500) },
+        kind: 'prepaid',
+        backend: 'scripted',
+        types: ['v100'],
+        count: 8,
+        durationMs: 3 * DAY_MS,
+        startWithinMs: DAY_MS,
+        upfrontMaxMicroUsd: microUsd(500),
       }
       const run = await startRun(d, {
         job: { run: 'train', interruptible: true },
@@ -119,12 +133,23 @@ export const RETRAIN_SCENARIOS: readonly Scenario[] = [
     suggestsFreshHistoryAfterEvents: 30,
     play: async (d) => {
       const step: ReservedStep = {
-        ...{ kind: 'prepaid', backend: 'scripted', types: ['v100'], count: 8, durationMs: DAY_MS },
-        ...{ startWithinMs: DAY_MS, upfrontMaxMicroUsd: microUsd(500) },
+        kind: 'prepaid',
+        backend: 'scripted',
+        types: ['v100'],
+        count: 8,
+        durationMs: DAY_MS,
+        startWithinMs: DAY_MS,
+        upfrontMaxMicroUsd: microUsd(500),
       }
       const block: PrepaidLot = {
-        ...{ kind: 'prepaid', type: 'v100', region: 'a', zone: 'a', count: 8, durationMs: 4 * DAY_MS },
-        ...{ startsAtMs: Date.now() + DAY_MS + HOUR_MS, upfrontMicro: microUsd(400) },
+        kind: 'prepaid',
+        type: 'v100',
+        region: 'a',
+        zone: 'a',
+        count: 8,
+        durationMs: 4 * DAY_MS,
+        startsAtMs: Date.now() + DAY_MS + HOUR_MS,
+        upfrontMicro: microUsd(400),
       }
       SOON.sell({ ...block, stock: 0 })
       const first = await startRun(d, {

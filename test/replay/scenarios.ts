@@ -35,7 +35,11 @@ const CAPACITY = { class: 'capacity', message: 'out of stock' } as const
 const ENDING: WorldWishes = {
   wares: [
     {
-      ...{ capacityType: 'reserved', type: 'v100', place: 'a', stock: 1, priceMicroUsdPerHour: 0 },
+      capacityType: 'reserved',
+      type: 'v100',
+      place: 'a',
+      stock: 1,
+      priceMicroUsdPerHour: 0,
       usableForMs: USEFUL_RUN_MS + CLOCK_SLACK_MS + QUICK.drainMs + QUICK.powerOffMs + 30_000,
     },
     SPOT,

@@ -45,7 +45,7 @@ function environment(server: S3Server, keys = KEYS): Record<string, string> {
     AWS_REGION: 'eu-west-1',
     AWS_ACCESS_KEY_ID: keys.id,
     AWS_SECRET_ACCESS_KEY: keys.secret,
-    ...(keys.token !== undefined && { AWS_SESSION_TOKEN: keys.token }),
+    ...(keys.token === undefined ? {} : { AWS_SESSION_TOKEN: keys.token }),
   }
 }
 

@@ -140,7 +140,8 @@ describe('a bad value', () => {
     ],
     [
       {
-        ...{ CRUCIBLE_GRANT_ROLE: ROLE, CRUCIBLE_GRANT_ACCESS_KEY_ID: 'AKIA' },
+        CRUCIBLE_GRANT_ROLE: ROLE,
+        CRUCIBLE_GRANT_ACCESS_KEY_ID: 'AKIA',
         CRUCIBLE_GRANT_SECRET_ACCESS_KEY: 's',
       },
       /^CRUCIBLE_GRANT_ROLE and CRUCIBLE_GRANT_ACCESS_KEY_ID are both set: keep the keys only if/,

@@ -37,11 +37,9 @@ describe('the discounts of a deployment', () => {
 
 describe('a backend with a discount', () => {
   const LIST = offer({
-    ...{
-      priceMicroUsdPerHour: 1_000_000,
-      priceMaxMicroUsdPerHour: 3_000_000,
-      besideMicroUsdPerHour: 100_000,
-    },
+    priceMicroUsdPerHour: 1_000_000,
+    priceMaxMicroUsdPerHour: 3_000_000,
+    besideMicroUsdPerHour: 100_000,
     reservation: { free: 1, total: 1, idleMicroUsdPerHour: 500_000 },
   })
   const backendAt = (knownToAtMs?: number): Backend =>
@@ -50,7 +48,7 @@ describe('a backend with a discount', () => {
       offers: async () => [LIST],
       prices: async () => ({
         prices: [{ fromAtMs: 0, priceMicroUsdPerHour: 2_000_000 }],
-        ...(knownToAtMs === undefined ? {} : { knownToAtMs }),
+        knownToAtMs,
       }),
     }) as unknown as Backend
   const pricesOf = async (backend: Backend): Promise<number | undefined> =>
@@ -60,7 +58,9 @@ describe('a backend with a discount', () => {
     const [one] = await discounted(backendAt(), 0.9).offers({}, patiently())
     expect(one).toEqual({
       ...LIST,
-      ...{ priceMicroUsdPerHour: 900_000, priceMaxMicroUsdPerHour: 2_700_000, besideMicroUsdPerHour: 90_000 },
+      priceMicroUsdPerHour: 900_000,
+      priceMaxMicroUsdPerHour: 2_700_000,
+      besideMicroUsdPerHour: 90_000,
       listPriceMicroUsdPerHour: 1_000_000,
       reservation: { free: 1, total: 1, idleMicroUsdPerHour: 450_000 },
     } satisfies Offer)

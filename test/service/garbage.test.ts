@@ -27,7 +27,10 @@ async function collect({
   let storeMs = (): number => Date.now() - aheadMs
   const store = new MemoryStore(() => storeMs())
   const world = new ScriptedWorld({
-    ...{ clock: new RealClock(), store, wares: [SPOT], behave: () => ({ neverStarts: true }) },
+    clock: new RealClock(),
+    store,
+    wares: [SPOT],
+    behave: () => ({ neverStarts: true }),
   })
   const deployment = await ensureDeployment(store, () => 'dep-0123456789')
   const order = { ...makeOrder({ store, offers: world.offers({}), timing: TIMING }), deployment }

@@ -52,7 +52,9 @@ beforeAll(async () => {
     roles: {
       // What a machine has of itself opens nothing in the store.
       'crucible-machine': {
-        ...{ managed: ['AmazonSSMManagedInstanceCore'], hasProfile: true, trusts: ['ec2.amazonaws.com'] },
+        managed: ['AmazonSSMManagedInstanceCore'],
+        hasProfile: true,
+        trusts: ['ec2.amazonaws.com'],
       },
       'crucible-grant': { managed: ['AmazonS3FullAccess'], sessionMax: '12h' },
     },
@@ -87,8 +89,12 @@ class Deployment {
         CRUCIBLE_STORE: url,
         TEMPORAL_ADDRESS: testServer().address,
         TEMPORAL_NAMESPACE: await freshNamespace(at.client.connection as never),
-        ...{ CRUCIBLE_BEAT: '0.5s', CRUCIBLE_OBSERVE: '0.5s', CRUCIBLE_LEASE: '10m' },
-        ...{ CRUCIBLE_DRAIN: '2s', CRUCIBLE_POWER_OFF: '0.5s', CRUCIBLE_CHECKPOINT_QUIET: '0.5s' },
+        CRUCIBLE_BEAT: '0.5s',
+        CRUCIBLE_OBSERVE: '0.5s',
+        CRUCIBLE_LEASE: '10m',
+        CRUCIBLE_DRAIN: '2s',
+        CRUCIBLE_POWER_OFF: '0.5s',
+        CRUCIBLE_CHECKPOINT_QUIET: '0.5s',
         ...settings,
       },
       folder,
@@ -129,7 +135,10 @@ async function outlivesItsGrants(deployment: Deployment, id: string): Promise<vo
   // Just renewed; the next is due in fifteen seconds, and then there is no one to ask for another seven.
   const whole = (await deployment.lease(id))!
   cloud.addFault({
-    ...{ fault: 'error', code: 'InternalFailure', status: 500, until: '22s' },
+    fault: 'error',
+    code: 'InternalFailure',
+    status: 500,
+    until: '22s',
     where: { service: 'sts' },
   })
   await until(() => deployment.worker.stderr().includes('no new credentials'), PATIENCE_MS)
@@ -165,7 +174,8 @@ describe('a job whose machine gets its credentials from us', () => {
 
   it('does so on EC2, where the profile of the machine opens nothing', async () => {
     const deployment = await Deployment.start('ec2', {
-      ...{ CRUCIBLE_BACKENDS: 'ec2', CRUCIBLE_EC2_TYPES: 'm7i.*' },
+      CRUCIBLE_BACKENDS: 'ec2',
+      CRUCIBLE_EC2_TYPES: 'm7i.*',
       CRUCIBLE_GRANT_ROLE: `arn:aws:iam::${ACCOUNT}:role/crucible-grant`,
     })
     try {

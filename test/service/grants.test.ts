@@ -23,7 +23,9 @@ let said: string[]
 let desk: GrantIssuer
 
 const lasting = (ms: number) => (): Grant => ({
-  ...{ keyId: 'ASIA', secret: 's', sessionToken: 't' },
+  keyId: 'ASIA',
+  secret: 's',
+  sessionToken: 't',
   expiresAtMs: nowMs + ms,
 })
 const refusing = (error: Error) => (): Grant => {
@@ -123,8 +125,11 @@ describe('who gets grants', () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
   const configOf = (settings: Environment): WorkerConfig =>
     readWorkerConfig({
-      ...{ CRUCIBLE_HOME: folder, TEMPORAL_CONFIG_FILE: join(folder, 'temporal.toml') },
-      ...{ AWS_REGION: 'us-east-1', CRUCIBLE_BACKENDS: 'local,ec2', ...settings },
+      CRUCIBLE_HOME: folder,
+      TEMPORAL_CONFIG_FILE: join(folder, 'temporal.toml'),
+      AWS_REGION: 'us-east-1',
+      CRUCIBLE_BACKENDS: 'local,ec2',
+      ...settings,
     })
 
   it('are machines without credentials of their own, at a store that asks for some', () => {

@@ -33,12 +33,19 @@ beforeEach(async () => {
   secrets = await SecretIssuer.open(store, join(directory, 'secret.key'))
   warnings = []
   order = makeOrder({
-    ...{ store, jobId: 'job-a', runnerSha256: 'f'.repeat(64) },
+    store,
+    jobId: 'job-a',
+    runnerSha256: 'f'.repeat(64),
     offers: [
       {
-        ...{ backend: 'scripted', capacityType: 'on-demand', type: 'x', place: '', priceMicroUsdPerHour: 1 },
+        backend: 'scripted',
+        capacityType: 'on-demand',
+        type: 'x',
+        place: '',
+        priceMicroUsdPerHour: 1,
         shape: { cpus: 1, memoryGiB: 1, diskGiB: 1, gpus: 0 },
-        ...{ availability: 'available', priceSource: { kind: 'static', observedAtMs: 0 } },
+        availability: 'available',
+        priceSource: { kind: 'static', observedAtMs: 0 },
       },
     ],
     timing: { startWithinMs: MINUTE_MS, drainMs: 2_000, powerOffMs: 500 },
@@ -48,7 +55,10 @@ afterEach(() => rm(directory, { recursive: true, force: true }))
 
 const issue = (send = SEND, deps: Partial<HandOverDeps> = {}): Promise<HandOver> =>
   handOvers({
-    ...{ store, secrets, now: () => nowMs, grants: { grantFile: async () => GRANT } },
+    store,
+    secrets,
+    now: () => nowMs,
+    grants: { grantFile: async () => GRANT },
     logger: { warn: (...words: unknown[]) => void warnings.push(words) },
     ...deps,
   })(order, send)
@@ -65,9 +75,17 @@ describe('the hand-over of a send', () => {
     await store.put(layout.runner(order.runnerSha256), 'the runner')
     const document = await open(await issue())
     expect(document).toMatchObject({
-      ...{ version: 1, jobId: 'job-a', attempt: 1, attemptId: 'job-a-1', storeUrl: store.url },
-      ...{ runnerSha256: order.runnerSha256, key: secrets.keyOf('job-a-1'), grant: GRANT },
-      ...{ startMs: MINUTE_MS + CLOCK_SLACK_MS, endMs: 2_500 + CLOCK_SLACK_MS, stopSeconds: 3 },
+      version: 1,
+      jobId: 'job-a',
+      attempt: 1,
+      attemptId: 'job-a-1',
+      storeUrl: store.url,
+      runnerSha256: order.runnerSha256,
+      key: secrets.keyOf('job-a-1'),
+      grant: GRANT,
+      startMs: MINUTE_MS + CLOCK_SLACK_MS,
+      endMs: 2_500 + CLOCK_SLACK_MS,
+      stopSeconds: 3,
     })
     expect(document?.runnerUrl).toContain(Buffer.from('the runner').toString('base64'))
     await store.ask('DELETE', document!.deleteUrl)
@@ -130,7 +148,9 @@ describe('the hand-over of a send', () => {
     expect(warnings).toEqual([])
     ending(NOW_MS + MINUTE_MS)
     const issuer = handOvers({
-      ...{ store, secrets, now: () => nowMs },
+      store,
+      secrets,
+      now: () => nowMs,
       logger: { warn: (...words: unknown[]) => void warnings.push(words) },
     })
     await issuer(order, SEND)

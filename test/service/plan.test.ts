@@ -15,8 +15,10 @@ describe('a plan made without a worker', () => {
   it('says what a backend that the job does not allow would gain, as workers say it', async () => {
     // Nothing listens at this endpoint.
     const environment = {
-      ...{ CRUCIBLE_HOME: home, CRUCIBLE_BACKENDS: 'local,lambda' },
-      ...{ LAMBDA_API_KEY: 'key', CRUCIBLE_LAMBDA_ENDPOINT: 'http://127.0.0.1:9' },
+      CRUCIBLE_HOME: home,
+      CRUCIBLE_BACKENDS: 'local,lambda',
+      LAMBDA_API_KEY: 'key',
+      CRUCIBLE_LAMBDA_ENDPOINT: 'http://127.0.0.1:9',
     }
     const plan = await planHere(environment, { ...SPEC, backends: [{ backend: 'lambda' }] })
     expect(plan.placements).toEqual([])

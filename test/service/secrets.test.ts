@@ -12,7 +12,10 @@ import { MemoryStore } from '../backends/scripted/memory-store'
 
 const VALUES = { TOKEN: 'hunter2-and-more' }
 const ORDER = {
-  ...{ jobId: 'job-a', attempt: 2, attemptId: 'job-a-2', runner: { secrets: ['TOKEN'] } },
+  jobId: 'job-a',
+  attempt: 2,
+  attemptId: 'job-a-2',
+  runner: { secrets: ['TOKEN'] },
 } as unknown as Order
 
 let directory: string

@@ -20,21 +20,22 @@ afterEach(async () => {
 function environmentAt(endpoint: string): NodeJS.ProcessEnv {
   const { PATH, LANG } = process.env
   return {
-    ...{
-      PATH,
-      LANG,
-      HOME: testFolder('aws-home'),
-      AWS_ENDPOINT_URL: endpoint,
-      AWS_DEFAULT_REGION: 'us-east-1',
-    },
-    ...{ AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test', AWS_EC2_METADATA_DISABLED: 'true' },
+    PATH,
+    LANG,
+    HOME: testFolder('aws-home'),
+    AWS_ENDPOINT_URL: endpoint,
+    AWS_DEFAULT_REGION: 'us-east-1',
+    AWS_ACCESS_KEY_ID: 'test',
+    AWS_SECRET_ACCESS_KEY: 'test',
+    AWS_EC2_METADATA_DISABLED: 'true',
   }
 }
 
 /** Runs a Python program to its end; the cloud lives in this process, so it must not block. */
 async function run(program: string, env: NodeJS.ProcessEnv): Promise<[number | null, string, string]> {
   const child = spawn(python!, [join(__dirname, 'python', program)], {
-    ...{ env, stdio: ['ignore', 'pipe', 'pipe'] as const },
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'] as const,
   })
   const [stdout, stderr]: [string[], string[]] = [[], []]
   child.stdout.on('data', (chunk) => stdout.push(String(chunk)))
@@ -52,7 +53,10 @@ async function run(program: string, env: NodeJS.ProcessEnv): Promise<[number | n
         reservations: [{ kind: 'capacity-block', ...where, count: 3, ends: '24h' }],
         faults: [
           {
-            ...{ fault: 'lost-answer', instead: 'internal-error', skip: 1, times: 1 },
+            fault: 'lost-answer',
+            instead: 'internal-error',
+            skip: 1,
+            times: 1,
             where: { action: 'PurchaseCapacityBlock' },
           },
         ],
@@ -63,21 +67,30 @@ async function run(program: string, env: NodeJS.ProcessEnv): Promise<[number | n
     expect([code, stderr]).toEqual([0, ''])
     expect(JSON.parse(stdout)).toEqual({
       bought: {
-        ...{ dry: ['DryRunOperation', 412], first: 'payment-pending', paid: 'scheduled' },
-        ...{ tags: [{ Key: 'intent', Value: 'boto <&>' }], is_as_offered: [true, true, true] },
-        ...{ fee: '3020.544000', belongs: true, cancel: ['OperationNotPermitted', 400] },
+        dry: ['DryRunOperation', 412],
+        first: 'payment-pending',
+        paid: 'scheduled',
+        tags: [{ Key: 'intent', Value: 'boto <&>' }],
+        is_as_offered: [true, true, true],
+        fee: '3020.544000',
+        belongs: true,
+        cancel: ['OperationNotPermitted', 400],
         early: ['InvalidCapacityReservationState.PendingActivation', 400],
         malformed: ['InvalidCapacityBlockOfferingIdMalformed', 400],
         unknown: ['InvalidCapacityBlockOfferingIdNotFound', 400],
       },
       extended: {
-        ...{ first: 'payment-pending', then: ['payment-succeeded'], moved: true },
+        first: 'payment-pending',
+        then: ['payment-succeeded'],
+        moved: true,
         again: ['InvalidCapacityBlockExtensionOfferingIdExpired', 400],
       },
       on_demand: {
         first: ['assessing', 2, [{ AllocationType: 'future', Count: 2 }]],
-        ...{ then: 'scheduled', cancel: ['OperationNotPermitted', 400] },
-        ...{ short: ['InvalidParameterValue', 400], split: [2, 1, 1] },
+        then: 'scheduled',
+        cancel: ['OperationNotPermitted', 400],
+        short: ['InvalidParameterValue', 400],
+        split: [2, 1, 1],
       },
       statuses: [3],
       retried: 2,

@@ -87,9 +87,16 @@ async function run(
     const { code, stdout, stderr } = await run(python!, [join(__dirname, 'python', 'store.py')])
     expect([code, stderr]).toEqual([0, ''])
     expect(JSON.parse(stdout)).toEqual({
-      ...{ stream: 'streamed', metadata: { who: 'boto' }, range: 'mal', isSame: true },
-      ...{ keys: ['a/b c+ü.txt', 'a/stream', 'large'], second: 'PreconditionFailed', none: 'NoSuchKey' },
-      ...{ elsewhere: 'NoSuchBucket', presigned: 'streamed', deleted: 2 },
+      stream: 'streamed',
+      metadata: { who: 'boto' },
+      range: 'mal',
+      isSame: true,
+      keys: ['a/b c+ü.txt', 'a/stream', 'large'],
+      second: 'PreconditionFailed',
+      none: 'NoSuchKey',
+      elsewhere: 'NoSuchBucket',
+      presigned: 'streamed',
+      deleted: 2,
       federated: 'arn:aws:sts::111122223333:federated-user/boto',
     })
   }, 120_000)
@@ -217,14 +224,12 @@ async function run(
         target,
       ]
       const instance = await aws(
-        ...[
-          'ec2',
-          'run-instances',
-          ...launch,
-          ...into,
-          '--query',
-          'Instances[0].[InstanceId,CapacityReservationId]',
-        ],
+        'ec2',
+        'run-instances',
+        ...launch,
+        ...into,
+        '--query',
+        'Instances[0].[InstanceId,CapacityReservationId]',
       )
       expect(instance.split(/\s+/)[1]).toBe(id)
       await expect(aws('ec2', 'run-instances', ...launch, ...into)).rejects.toThrow(
@@ -232,7 +237,12 @@ async function run(
       )
       const free = 'CapacityReservations[].[AvailableInstanceCount,TotalInstanceCount,State]'
       const told = await aws(
-        ...['ec2', 'describe-capacity-reservations', '--capacity-reservation-ids', id, '--query', free],
+        'ec2',
+        'describe-capacity-reservations',
+        '--capacity-reservation-ids',
+        id,
+        '--query',
+        free,
       )
       expect(told.split(/\s+/)).toEqual(['0', '1', 'active'])
       await aws('ec2', 'terminate-instances', '--instance-ids', instance.split(/\s+/)[0]!)
@@ -265,7 +275,7 @@ async function run(
       await aws('s3', 'sync', folder, there, '--no-progress')
       expect(
         (await aws('s3', 'ls', `${there}/`)).split('\n').map((line) => line.split(/\s+/).at(-1)),
-      ).toEqual([...['large.bin', 'small.txt']])
+      ).toEqual(['large.bin', 'small.txt'])
       await aws('s3', 'cp', `${there}/large.bin`, join(folder, 'back.bin'), '--no-progress')
       const [large, back] = ['large.bin', 'back.bin'].map((name) => readFileSync(join(folder, name)))
       expect(back!.equals(large!)).toBe(true)

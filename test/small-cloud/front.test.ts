@@ -86,7 +86,11 @@ describe('the front of the object store', () => {
     const ask = (accessKeyId: string, secretAccessKey: string, sessionToken?: string): Promise<string> =>
       codeOf(
         s3({
-          credentials: { accessKeyId, secretAccessKey, ...(sessionToken ? { sessionToken } : {}) },
+          credentials: {
+            accessKeyId,
+            secretAccessKey,
+            sessionToken: sessionToken ? sessionToken : undefined,
+          },
         }).send(new ListObjectsV2Command({ Bucket: BUCKET })),
       )
     expect(await ask('NOBODY', 'x')).toBe('InvalidAccessKeyId')

@@ -295,7 +295,8 @@ describe('goodCheckpoints', () => {
     const restore = { checkpoint: checkpoint(3, 1), revision: 1, state: 'complete', why: 'newest', atMs: 1 }
     const list = (...outcomes: string[]): string =>
       JSON.stringify({
-        ...{ version: 1, attemptId: 'job-a-2' },
+        version: 1,
+        attemptId: 'job-a-2',
         restores: outcomes.map((outcome) => ({ ...restore, outcome, message: null })),
       })
     await store.put(`jobs/${JOB}/attempts/2/restores.json`, list('failed'))

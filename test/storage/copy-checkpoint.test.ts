@@ -41,9 +41,18 @@ async function save(step: number, attempt: number): Promise<string> {
   for (const [path, body] of Object.entries(bodies)) await store.put(fileKey(OLD, id, path), body)
   const manifest = {
     ...COMPLETE,
-    ...{ version: 1, jobId: OLD, attempt, step, isStepKnown: true, createdAtMs: 7, totalBytes: 20 },
+    version: 1,
+    jobId: OLD,
+    attempt,
+    step,
+    isStepKnown: true,
+    createdAtMs: 7,
+    totalBytes: 20,
     files: Object.entries(bodies).map(([path, body]) => ({
-      ...{ path, sizeBytes: body.length, parts: [sha256(body)], mode: 0o755 },
+      path,
+      sizeBytes: body.length,
+      parts: [sha256(body)],
+      mode: 0o755,
       digest: sha256(Buffer.from(sha256(body), 'hex')),
     })),
     links: [{ path: 'latest', target: 'model.pt' }],
@@ -75,7 +84,11 @@ describe('a copied checkpoint', () => {
     await save(400, 3)
     expect(await copy()).toEqual([])
     expect(await copied('000000000400-0')).toMatchObject({
-      ...{ jobId: NEW, attempt: 0, step: 400, createdAtMs: 7, resumePath: 'model.pt' },
+      jobId: NEW,
+      attempt: 0,
+      step: 400,
+      createdAtMs: 7,
+      resumePath: 'model.pt',
       copiedFrom: { jobId: OLD, checkpoint: '000000000400-3' },
       links: [{ path: 'latest', target: 'model.pt' }],
     })

@@ -16,8 +16,10 @@ describe('the environment next to a running crucible dev', () => {
   it('has what its deployment needs, no key of another account, and what the user sets himself', () => {
     const own = { ...homeWithDev(), AWS_PROFILE: 'work', AWS_ACCESS_KEY_ID: 'mine', CRUCIBLE_BEAT: '9s' }
     expect(withDevEnvironment(own)).toEqual({
-      ...{ CRUCIBLE_HOME: own.CRUCIBLE_HOME, CRUCIBLE_STORE: 's3://crucible' },
-      ...{ CRUCIBLE_BEAT: '9s', AWS_ACCESS_KEY_ID: 'test' },
+      CRUCIBLE_HOME: own.CRUCIBLE_HOME,
+      CRUCIBLE_STORE: 's3://crucible',
+      CRUCIBLE_BEAT: '9s',
+      AWS_ACCESS_KEY_ID: 'test',
     })
     expect(withDevEnvironment({ ...own, TEMPORAL_ADDRESS: 'localhost:7000' })).toMatchObject({
       AWS_ACCESS_KEY_ID: 'test',

@@ -5,7 +5,8 @@ import { putOwnSpeeds, readOwnSpeeds } from '../../storage/own-speeds'
 import { MemoryStore } from '../backends/scripted/memory-store'
 
 const speeds = (jobId: string, steps = 10): OwnSpeeds => ({
-  ...{ jobId, family: null },
+  jobId,
+  family: null,
   paces: [
     { accelerator: 'V100', steps, ms: 1_000 },
     { accelerator: 'A100', steps: 30, ms: 1_000 },

@@ -5,8 +5,11 @@ import { PayloadSeal, SealError, type SealContext, type SealedPayload } from '..
 const KEY = Buffer.alloc(32, 1)
 const WORKFLOW: SealContext = { type: 'workflow', namespace: 'default', workflowId: 'job/job-a' }
 const ACTIVITY: SealContext = {
-  ...{ type: 'activity', namespace: 'default', workflowId: 'job/job-a/1' },
-  ...{ activityId: '3', isLocal: false },
+  type: 'activity',
+  namespace: 'default',
+  workflowId: 'job/job-a/1',
+  activityId: '3',
+  isLocal: false,
 }
 
 function sealWith(key: Buffer | undefined, onRefused: 'mark' | 'throw' = 'mark'): PayloadSeal {

@@ -42,15 +42,29 @@ function save(store: MemoryStore, saved: Saved): { id: string; manifest: Manifes
     const own = revision === 1 ? undefined : `${at.id}/${filesFolder(revision)}${path}`
     const where = storedAt ?? own
     return {
-      ...{ path, sizeBytes: 0, parts: [], digest: '0'.repeat(64), mode: 0o644 },
-      ...(where === undefined ? {} : { storedAt: where }),
+      path,
+      sizeBytes: 0,
+      parts: [],
+      digest: '0'.repeat(64),
+      mode: 0o644,
+      storedAt: where,
     }
   })
   for (const [index, file] of listed.entries())
     if (Object.values(files)[index] === undefined) store.put(checkpointFileKey(JOB, at, file), 'bytes')
   const manifest: Manifest = {
-    ...{ version: 1, jobId: JOB, attempt, step, isStepKnown: true, createdAtMs: 1, totalBytes: 0 },
-    ...{ ...COMPLETE, state, revision, files: listed, resumePath: '.' },
+    version: 1,
+    jobId: JOB,
+    attempt,
+    step,
+    isStepKnown: true,
+    createdAtMs: 1,
+    totalBytes: 0,
+    ...COMPLETE,
+    state,
+    revision,
+    files: listed,
+    resumePath: '.',
   }
   store.put(manifestKey(JOB, at, revision), JSON.stringify(manifest))
   return { id: at.id, manifest }
@@ -62,8 +76,13 @@ function restored(
   ...list: [step: number, RestoreOutcome, by?: number][]
 ): void {
   const restores = list.map(([step, outcome, by = 1]): Restore => ({
-    ...{ checkpoint: checkpoint(step, by), revision: 1, state: 'complete', why: 'newest', atMs: 1 },
-    ...{ outcome, message: null },
+    checkpoint: checkpoint(step, by),
+    revision: 1,
+    state: 'complete',
+    why: 'newest',
+    atMs: 1,
+    outcome,
+    message: null,
   }))
   store.put(
     layout.restores(JOB, attempt),
@@ -77,7 +96,9 @@ function thinOut(
 ) {
   const { keep = 1, liveFrom = 2, protectedIds = [] } = options
   return thinOutCheckpoints(store.asStore(), JOB, {
-    ...{ keep, protectedIds, parse: PARSE },
+    keep,
+    protectedIds,
+    parse: PARSE,
     isOver: (attempt) => attempt < liveFrom,
   })
 }
@@ -355,7 +376,10 @@ describe('thinning out while a runner works', () => {
           })
           for (let round = 0; round < 3; round++) {
             await thinOutCheckpoints(beside, JOB, {
-              ...{ keep, protectedIds: [], isOver: (attempt) => attempt < 2, parse: PARSE },
+              keep,
+              protectedIds: [],
+              isOver: (attempt) => attempt < 2,
+              parse: PARSE,
             })
             expect(missingFiles(store)).toEqual([])
           }

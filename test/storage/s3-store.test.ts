@@ -61,7 +61,8 @@ describe('an object of S3 that is copied in parts', () => {
     expect((await store.get(to))?.equals(body)).toBe(true)
     expect(await store.unfinished()).toEqual([])
     proxy.rules.push({
-      ...{ match: '^PUT .*partNumber=2', times: 1 },
+      match: '^PUT .*partNumber=2',
+      times: 1,
       fault: { kind: 'answer', status: 403, code: 'AccessDenied' },
     })
     const other = { from, to: 'copies/other', metadata: {} }
@@ -80,8 +81,14 @@ describe('a checkpoint that is copied in S3', () => {
     for (const [path, body] of Object.entries(files)) await store.put(`${at}files/${path}`, body)
     const manifest = {
       ...COMPLETE,
-      ...{ version: 1, jobId: 'job-old', attempt: 2, step: 7, isStepKnown: true, createdAtMs: 1 },
-      ...{ totalBytes: 70_000, resumePath: '.' },
+      version: 1,
+      jobId: 'job-old',
+      attempt: 2,
+      step: 7,
+      isStepKnown: true,
+      createdAtMs: 1,
+      totalBytes: 70_000,
+      resumePath: '.',
       files: Object.entries(files).map(([path, body]) => {
         const parts = body.length === 0 ? [] : [sha256(body)]
         const digest = sha256(Buffer.concat(parts)).toString('hex')

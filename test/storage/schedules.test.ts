@@ -5,9 +5,16 @@ import { promote, putRevision, putRunEntry, readProduction, readRevisions } from
 import { MemoryStore } from '../backends/scripted/memory-store'
 
 const MODEL: Omit<PromotedModel, 'seq' | 'previousSeq'> = {
-  ...{ jobId: 'ranker-1', checkpointId: '000000000100-1', step: 100, digest: 'd'.repeat(64) },
-  ...{ artifactsUrl: 'file:///store/x/', promotedAtMs: 1, schedule: 'ranker', run: '2027-01-04' },
-  ...{ window: { start: '2026-10-01', end: '2027-01-01' }, bundleSha256: null },
+  jobId: 'ranker-1',
+  checkpointId: '000000000100-1',
+  step: 100,
+  digest: 'd'.repeat(64),
+  artifactsUrl: 'file:///store/x/',
+  promotedAtMs: 1,
+  schedule: 'ranker',
+  run: '2027-01-04',
+  window: { start: '2026-10-01', end: '2027-01-01' },
+  bundleSha256: null,
 }
 
 describe('the model in production', () => {

@@ -22,9 +22,12 @@ export async function startTestCloud(bucket: string, world: WorldText = {}): Pro
   })
   const { accessKeyId, secretAccessKey } = cloud.credentials
   Object.assign(process.env, S3_ENVIRONMENT, {
-    ...{ AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey },
-    ...{ AWS_REGION: cloud.region, AWS_DEFAULT_REGION: cloud.region },
-    ...{ AWS_ENDPOINT_URL: cloud.endpoint, AWS_ENDPOINT_URL_S3: cloud.storeEndpoint },
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+    AWS_REGION: cloud.region,
+    AWS_DEFAULT_REGION: cloud.region,
+    AWS_ENDPOINT_URL: cloud.endpoint,
+    AWS_ENDPOINT_URL_S3: cloud.storeEndpoint,
   })
   const client = new S3Client({ forcePathStyle: true })
   await client.send(new CreateBucketCommand({ Bucket: bucket }))

@@ -14,8 +14,10 @@ export async function serverOfShortHistories(
   const suggested = ['--dynamic-config-value', `limit.historyCount.suggestContinueAsNew=${eventsMax}`]
   const server = startLeashed(testServer().executable.path, [...serverArguments(ports, {}), ...suggested])
   await waitUntilReady({
-    ...{ port: ports.grpc, namespace: DEV_NAMESPACE },
-    ...{ searchAttributes: Object.values(SEARCH_ATTRIBUTES), signal: AbortSignal.timeout(patient(60_000)) },
+    port: ports.grpc,
+    namespace: DEV_NAMESPACE,
+    searchAttributes: Object.values(SEARCH_ATTRIBUTES),
+    signal: AbortSignal.timeout(patient(60_000)),
   })
   const at = await connectTo(`127.0.0.1:${ports.grpc}`)
   const stop = async (): Promise<void> => {

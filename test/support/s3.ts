@@ -62,7 +62,9 @@ export async function startTestS3(...buckets: string[]): Promise<TestS3> {
   }
   for (const bucket of buckets) await makeBucket(bucket)
   return {
-    ...{ ...server, directory, makeBucket },
+    ...server,
+    directory,
+    makeBucket,
     async close() {
       await server.process.stop()
       await rm(directory, { recursive: true, force: true })

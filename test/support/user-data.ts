@@ -17,7 +17,8 @@ export function filesOfUserData(userData: string): CloudFile[] {
     write_files: { path: string; permissions: string; encoding: 'gz+b64'; content: string }[]
   }
   return files.map(({ path, permissions, content }) => ({
-    ...{ path, permissions },
+    path,
+    permissions,
     text: gunzipSync(Buffer.from(content, 'base64')).toString(),
   }))
 }

@@ -7,7 +7,10 @@ import { cachedBuild, type CachedBuild } from './cached-build'
 const ROOT = join(__dirname, '..', '..')
 /** All that workflow code may import (ARCHITECTURE.md), and what says by which packages it is bundled. */
 const SOURCES = [
-  ...['core', 'workflows', 'workers/bundle.ts', 'package-lock.json'],
+  'core',
+  'workflows',
+  'workers/bundle.ts',
+  'package-lock.json',
   'test/support/workflow-bundle.ts',
 ]
 /** Hands out the commands of a replayed workflow. */

@@ -60,9 +60,13 @@ describe('leanProto', () => {
   it('keeps what a named service needs for the calls whose names occur', () => {
     const lean = leanProto(ROOT, 'const { Jobs } = proto; create(proto.api.Jobs).listJobs({})')
     expect(namesIn(lean)).toEqual([
-      ...['api.Jobs', 'api.ListRequest', 'api.ListResponse'],
+      'api.Jobs',
+      'api.ListRequest',
+      'api.ListResponse',
       // Of two messages of one name the inner one is meant.
-      ...['api.Job', 'api.Job.Part', 'api.State'],
+      'api.Job',
+      'api.Job.Part',
+      'api.State',
     ])
     expect(lean).toMatchObject({
       nested: {

@@ -18,15 +18,27 @@ import { itInAll } from '../support/selection'
 const ROOT = join(__dirname, '..', '..')
 /** What a backend, its contract test and its line in the registry need. */
 const COPIED = [
-  ...['backends', 'core', 'intake', 'storage', 'docs/order.json', 'docs/reference'],
+  'backends',
+  'core',
+  'intake',
+  'storage',
+  'docs/order.json',
+  'docs/reference',
   // The contract sends and settles orders as the product does.
-  ...['activities', 'planner'],
+  'activities',
+  'planner',
   ...['contract', 'deeds', 'hand-over-contract', 'offers-contract', 'harness', 'orders'].map(
     (name) => `test/backends/${name}.ts`,
   ),
   ...['until', 'patience'].map((name) => `test/support/${name}.ts`),
-  ...['tools/import-law.json', 'tools/kept-promises.js', 'tools/backend-skeleton', 'tools/new-backend.mjs'],
-  ...['package.json', 'tsconfig.json', 'eslint.config.mjs', '.prettierrc.json'],
+  'tools/import-law.json',
+  'tools/kept-promises.js',
+  'tools/backend-skeleton',
+  'tools/new-backend.mjs',
+  'package.json',
+  'tsconfig.json',
+  'eslint.config.mjs',
+  '.prettierrc.json',
 ]
 /** Not in this tree, where every page that is named must exist. */
 const PAGE = join('docs', 'reference', 'nimbus.md')
@@ -114,7 +126,9 @@ describe('npm run new-backend', () => {
         expect.arrayContaining([
           ...filesOf('backends/nimbus'),
           ...filesOf('test/backends/nimbus'),
-          ...['test/backends/nimbus.contract.test.ts', PAGE, 'backends/registry.ts'],
+          'test/backends/nimbus.contract.test.ts',
+          PAGE,
+          'backends/registry.ts',
         ]),
       )
       expect(named.filter((path) => !existsSync(join(copy, path)))).toEqual([])

@@ -72,12 +72,13 @@ describe('the package', () => {
 
   it('holds what it needs, and no tests, sources or caches', () => {
     const needed = [
-      ...['dist/cli/main.js', 'dist/cli/quick-commands.js', 'dist/cli/quick-commands.licenses.txt'],
-      ...['dist/runner/crucible-runner.pyz', 'dist/workers/workflow-bundle.js'],
-      ...[
-        'dist/packages/small-cloud/src/index.js',
-        'dist/packages/small-cloud/src/machines/programs/guard.py',
-      ],
+      'dist/cli/main.js',
+      'dist/cli/quick-commands.js',
+      'dist/cli/quick-commands.licenses.txt',
+      'dist/runner/crucible-runner.pyz',
+      'dist/workers/workflow-bundle.js',
+      'dist/packages/small-cloud/src/index.js',
+      'dist/packages/small-cloud/src/machines/programs/guard.py',
     ]
     expect(packed).toEqual(
       expect.arrayContaining([...needed, 'examples/char-lm/job.yaml', 'docs/job.schema.json']),

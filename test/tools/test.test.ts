@@ -77,7 +77,9 @@ describe('npm test', () => {
   it('fails on a skip that tools/expected-skips.json does not name', async () => {
     checkout.write('tools/expected-skips.json', '{"test/o*: * runs": "no GPU"}')
     const file = (name: string, fullName: string) => ({
-      ...{ name: join(checkout.folder, 'test', name), startTime: 0, endTime: 1_000 },
+      name: join(checkout.folder, 'test', name),
+      startTime: 0,
+      endTime: 1_000,
       assertionResults: [{ status: 'pending', fullName }],
     })
     const testResults = ['one', 'two'].map((name) => file(`${name}.test.ts`, 'a GPU runs the demo'))

@@ -50,7 +50,8 @@ async function open(): Promise<void> {
     roles: {
       'crucible-machine': {
         managed: ['AmazonSSMManagedInstanceCore', 'AmazonS3FullAccess'],
-        ...{ hasProfile: true, trusts: ['ec2.amazonaws.com'] },
+        hasProfile: true,
+        trusts: ['ec2.amazonaws.com'],
       },
     },
   })
@@ -65,11 +66,18 @@ async function open(): Promise<void> {
     {
       ...(Object.fromEntries(aws) as Record<string, string>),
       AWS_ENDPOINT_URL: proxy.endpoint,
-      ...{ CRUCIBLE_HOME: join(folder, 'home'), CRUCIBLE_STORE: storeUrl, CRUCIBLE_BUDGET_MONTH: '$900' },
-      ...{ TEMPORAL_ADDRESS: testServer().address, TEMPORAL_NAMESPACE: namespace },
-      ...{ CRUCIBLE_BACKENDS: 'ec2', CRUCIBLE_EC2_TYPES: 'm7i.*' },
-      ...{ CRUCIBLE_BEAT: '0.5s', CRUCIBLE_OBSERVE: '0.5s', CRUCIBLE_CHECKPOINT_QUIET: '0.5s' },
-      ...{ CRUCIBLE_DRAIN: '2s', CRUCIBLE_POWER_OFF: '0.5s' },
+      CRUCIBLE_HOME: join(folder, 'home'),
+      CRUCIBLE_STORE: storeUrl,
+      CRUCIBLE_BUDGET_MONTH: '$900',
+      TEMPORAL_ADDRESS: testServer().address,
+      TEMPORAL_NAMESPACE: namespace,
+      CRUCIBLE_BACKENDS: 'ec2',
+      CRUCIBLE_EC2_TYPES: 'm7i.*',
+      CRUCIBLE_BEAT: '0.5s',
+      CRUCIBLE_OBSERVE: '0.5s',
+      CRUCIBLE_CHECKPOINT_QUIET: '0.5s',
+      CRUCIBLE_DRAIN: '2s',
+      CRUCIBLE_POWER_OFF: '0.5s',
     },
     folder,
   )

@@ -31,7 +31,8 @@ describe('the log of workers', () => {
 
   it('has an attempt that lost its machine only where everything is wanted', () => {
     const meta = {
-      ...{ workflowType: 'attempt', workflowId: 'job/char-lm-xm8n27/2' },
+      workflowType: 'attempt',
+      workflowId: 'job/char-lm-xm8n27/2',
       error: failure('The machine was interrupted.', 'attempt-failed'),
     }
     expect(logged('warn', meta)).toEqual([])

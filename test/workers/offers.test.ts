@@ -30,8 +30,10 @@ describe('offers through workers', () => {
     expect(await offersThroughWorkers(client, () => 0)('here', { cpus: { min: 1 } })).toBe(ANSWER)
     expect(asked).toMatchObject([
       {
-        ...{ taskQueue: 'crucible.here', args: [{ request: { cpus: { min: 1 } } }] },
-        ...{ scheduleToStartTimeout: '5 seconds', retry: { maximumAttempts: 2 } },
+        taskQueue: 'crucible.here',
+        args: [{ request: { cpus: { min: 1 } } }],
+        scheduleToStartTimeout: '5 seconds',
+        retry: { maximumAttempts: 2 },
       },
     ])
   })

@@ -100,7 +100,9 @@ describe('the workers of a process', () => {
       const { ended } = await started(config, rolesOf(config))
       expect(await knownDeployment(client)).toMatch(/^dep-/)
       const answer = await client.activity.execute<BackendAnswer>('offers', {
-        ...{ id: `offers-${time}`, taskQueue: backendQueue('local'), args: [{ request: {} }] },
+        id: `offers-${time}`,
+        taskQueue: backendQueue('local'),
+        args: [{ request: {} }],
         startToCloseTimeout: '20 seconds',
       })
       expect(answer).toMatchObject({ backend: 'local' })
@@ -121,7 +123,10 @@ describe('the workers of a process', () => {
     ] as const
     for (const [type, taskQueue, input] of questions) {
       const answer = theirs.activity.execute(type, {
-        ...{ id: type, taskQueue, args: [input], startToCloseTimeout: '40 seconds' },
+        id: type,
+        taskQueue,
+        args: [input],
+        startToCloseTimeout: '40 seconds',
         retry: { maximumAttempts: 1 },
       })
       await expect(answer).rejects.toMatchObject({
@@ -139,7 +144,9 @@ describe('the workers of a process', () => {
     const client = await clientOf(config, connection)
     const { ended } = await started(config, ['local'])
     const handle = await client.activity.start<BackendAnswer>('offers', {
-      ...{ id: 'offers', taskQueue: backendQueue('local'), args: [{ request: {} }] },
+      id: 'offers',
+      taskQueue: backendQueue('local'),
+      args: [{ request: {} }],
       // A task that was on its way to a worker that just stopped is given out again after this.
       startToCloseTimeout: '5 seconds',
     })

@@ -40,9 +40,11 @@ describe('a runner that is started by a call', () => {
     expect(openNames()).toEqual(['settle'])
     expect(await settledAs(LOST)).toMatchObject({
       end: {
-        ...{ kind: 'failed', isLaunched: true },
+        kind: 'failed',
+        isLaunched: true,
         failure: {
-          ...{ class: 'interrupted', code: 'silent' },
+          class: 'interrupted',
+          code: 'silent',
           message:
             'The machine runs, but its runner has been silent for 31m while the provider and the store answered.',
         },
@@ -258,7 +260,8 @@ describe('trouble', () => {
     await reply('launch', { kind: 'unconfirmed', findAfterMs: 0 })
     await reply('find', new Error('boom'))
     expect(await settledAs(LOST)).toMatchObject({
-      ...{ handle: null, windowMs: drainMs },
+      handle: null,
+      windowMs: drainMs,
       end: { kind: 'failed', isLaunched: false, failure: { class: 'unclassified', message: 'boom' } },
     })
     await expect(ended).rejects.toMatchObject({ type: 'attempt-failed' })

@@ -41,7 +41,13 @@ describe('an attempt', () => {
     const end = { kind: 'succeeded' }
     expect(await sees({ kind: 'over', end })).toEqual({ ...watched, isRunning: true })
     expect(await settledAs({ kind: 'succeeded' })).toEqual({
-      ...{ order, timing, handle: HANDLE, end, drainReason: null, windowMs: drainMs, recordSeq: 4 },
+      order,
+      timing,
+      handle: HANDLE,
+      end,
+      drainReason: null,
+      windowMs: drainMs,
+      recordSeq: 4,
     })
     expect(await ended).toEqual({ settlement: settlementOf({ kind: 'succeeded' }) })
     expect(status()).toMatchObject({ state: 'succeeded', reason: 'completed' })
@@ -72,11 +78,9 @@ describe('an attempt', () => {
       await sees({ kind: 'over', end })
       await settledAs(end)
       await expect(ended).rejects.toMatchObject({
-        ...{
-          type: 'attempt-failed',
-          nonRetryable: true,
-          message: end.kind === 'failed' && end.failure.message,
-        },
+        type: 'attempt-failed',
+        nonRetryable: true,
+        message: end.kind === 'failed' && end.failure.message,
         details: [{ settlement: settlementOf(end) }],
       })
       expect(status()).toMatchObject(shown)

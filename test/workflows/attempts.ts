@@ -13,7 +13,9 @@ jest.mock('../../workflows/attributes', () => attributesModule())
 jest.mock('../../workflows/activities', () => {
   const verbs = { launching: activities(), verbs: activities(), ending: activities(), watching: activities() }
   return {
-    ...{ orchestrator: activities(), pressing: activities, on: () => verbs },
+    orchestrator: activities(),
+    pressing: activities,
+    on: () => verbs,
     starting: (_: string, withinMs: number) => ({
       start: (input: object) => activity('start')({ ...input, withinMs }),
     }),
@@ -23,12 +25,19 @@ const { attempt } = jest.requireActual<typeof Attempt>('../../workflows/job/atte
 
 export const NOW_MS = Date.UTC(2026, 10, 28, 12)
 export const HANDLE = {
-  ...{ kind: 'machine', id: 'i-1', launchedAtMs: NOW_MS },
+  kind: 'machine',
+  id: 'i-1',
+  launchedAtMs: NOW_MS,
   realised: { capacityType: 'spot', type: 'p5', place: 'eu-west-1a', priceMicroUsdPerHour: 2_000_000 },
 } as MachineHandle
 const ORDER = {
-  ...{ jobId: 'job-1', attempt: 2, backend: 'here', capacityType: 'spot', runnerStart: 'with-launch' },
-  ...{ priceMaxMicroUsdPerHour: 3_000_000, runner: { limits: { budget: null } } },
+  jobId: 'job-1',
+  attempt: 2,
+  backend: 'here',
+  capacityType: 'spot',
+  runnerStart: 'with-launch',
+  priceMaxMicroUsdPerHour: 3_000_000,
+  runner: { limits: { budget: null } },
 } as Order
 export const SAVED = { kind: 'stopped', by: 'cancelled' } as const
 export const LOST = {

@@ -10,9 +10,18 @@ export async function carryOf({ store }: Deployment, jobId: string): Promise<Job
   const pause = { forMs: 1_000, reason: 'interrupted', message: 'Its machine was taken back.' } as const
   const deadlineAtMs = Date.now() + 600_000
   const status: JobStatus = {
-    ...{ id: 'job-test', name: SPEC.name, owner: 'somebody', submittedAtMs: Date.now(), deadlineAtMs },
-    ...{ state: 'recovering', reason: pause.reason, message: pause.message },
-    ...{ spentMicroUsd: 5, attempts: [], attemptsTotal: 3, placementReasons: [] },
+    id: 'job-test',
+    name: SPEC.name,
+    owner: 'somebody',
+    submittedAtMs: Date.now(),
+    deadlineAtMs,
+    state: 'recovering',
+    reason: pause.reason,
+    message: pause.message,
+    spentMicroUsd: 5,
+    attempts: [],
+    attemptsTotal: 3,
+    placementReasons: [],
   }
   return { resolved, status, ledger: EMPTY_LEDGER, avoid: [], pause, recordSeq: 20 }
 }

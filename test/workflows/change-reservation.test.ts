@@ -60,7 +60,9 @@ describe('a change of what is held', () => {
       ],
     ])
     expect(run.page.status).toMatchObject({
-      ...{ reservation: changed, wish: { ...HOURLY.wish, count: 5 }, rule: { spendMaxMicroUsd: 1_000 } },
+      reservation: changed,
+      wish: { ...HOURLY.wish, count: 5 },
+      rule: { spendMaxMicroUsd: 1_000 },
     })
   })
 
@@ -149,26 +151,47 @@ describe('a part that is split off', () => {
     const [options] = world.inputsOf('reserveCapacity') as [Record<string, unknown>]
     const attributes = options['typedSearchAttributes'] as { getAll: () => { value: unknown }[] }
     expect(attributes.getAll().map(({ value }) => value)).toEqual([
-      ...['training of ranker', 'ada', 'active', 'ec2'],
+      'training of ranker',
+      'ada',
+      'active',
+      'ec2',
     ])
     expect(options).toMatchObject({
-      ...{ workflowId: 'reservation/res-b', workflowIdReusePolicy: 'REJECT_DUPLICATE' },
-      ...{ taskQueue: 'crucible', parentClosePolicy: 'ABANDON', staticSummary: 'capacity: 1 × p5' },
+      workflowId: 'reservation/res-b',
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      taskQueue: 'crucible',
+      parentClosePolicy: 'ABANDON',
+      staticSummary: 'capacity: 1 × p5',
     })
     expect(options['args']).toEqual([
       {
         ...input,
         carry: {
-          ...{ sends: 1, recordSeq: 1, paymentFailures: 0, promise },
+          sends: 1,
+          recordSeq: 1,
+          paymentFailures: 0,
+          promise,
           held: {
-            ...{ state: 'active', reservation, upfrontMicroUsd: 0 },
-            ...{ idleMicroUsd: 0, idleMs: 0, misses: 0 },
+            state: 'active',
+            reservation,
+            upfrontMicroUsd: 0,
+            idleMicroUsd: 0,
+            idleMs: 0,
+            misses: 0,
           },
           status: {
-            ...{ id: 'res-b', owner: 'ada', purpose: 'training of ranker', wish, rule, reservation },
-            ...{ submittedAtMs: NOW_MS, state: 'active' },
-            ...{ message: 'cr-2 was split off another reservation.', alternatives: [] },
-            ...{ spentMicroUsd: 0, idleMicroUsd: 0 },
+            id: 'res-b',
+            owner: 'ada',
+            purpose: 'training of ranker',
+            wish,
+            rule,
+            reservation,
+            submittedAtMs: NOW_MS,
+            state: 'active',
+            message: 'cr-2 was split off another reservation.',
+            alternatives: [],
+            spentMicroUsd: 0,
+            idleMicroUsd: 0,
           },
         },
       },
@@ -180,7 +203,9 @@ describe('a part that is split off', () => {
     const left = { ...run.page.status.reservation, total: 2, free: 1 }
     expect(run.held?.reservation).toEqual(left)
     expect(run.page.status).toMatchObject({
-      ...{ rule: { spendMaxMicroUsd: 950 }, wish: { ...HOURLY.wish, count: 2 }, reservation: left },
+      rule: { spendMaxMicroUsd: 950 },
+      wish: { ...HOURLY.wish, count: 2 },
+      reservation: left,
     })
     expect(run.carry()).toMatchObject({ parts: ['res-b'], promise: { ...PROMISE, microUsd: 950 } })
   })

@@ -317,7 +317,7 @@ describe('limits', () => {
     inWorld(
       {
         wares: [SPOT],
-        behave: ({ attempt }) => ({ ...LONG, ...(attempt === 1 ? { diesAtStep: 65 } : {}) }),
+        behave: ({ attempt }) => ({ ...LONG, diesAtStep: attempt === 1 ? 65 : undefined }),
       },
       async (deployment) => {
         const job = await deployment.submit({ budgetMicroUsd: microUsd(100) })

@@ -49,7 +49,13 @@ describe('a job that continues from another', () => {
         expect(result.attempts).toBe(1)
         const records = await readRecords(deployment.store, 'job-test')
         expect(records.map(({ kind }) => kind)).toEqual([
-          ...['resolved', 'copied', 'planned', 'launched', 'settled', 'decided', 'finished'],
+          'resolved',
+          'copied',
+          'planned',
+          'launched',
+          'settled',
+          'decided',
+          'finished',
         ])
       },
     ),

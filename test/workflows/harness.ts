@@ -284,7 +284,11 @@ export class ControlPlane extends Workforce {
     const treasury = limits && new Treasury({ client, store, owners, limits })
     const { now = Date.now } = this.ground
     const planning = createPlanningActivities({
-      ...{ store, backends, now, timing, treasury },
+      store,
+      backends,
+      now,
+      timing,
+      treasury,
       askOffers: offersThroughWorkers(client, now, this.ground.looksOnce === true ? backends : []),
       line: this.line(owners),
       publishRunner: () => Promise.resolve('0'.repeat(64)),
@@ -297,7 +301,10 @@ export class ControlPlane extends Workforce {
       activities: {
         ...planning,
         ...createRetrainingActivities({
-          ...{ client, store, now, preview: (spec) => planning.previewPlan({ spec }) },
+          client,
+          store,
+          now,
+          preview: (spec) => planning.previewPlan({ spec }),
           measure: () => undefined,
           post: this.post,
         }),
@@ -305,7 +312,11 @@ export class ControlPlane extends Workforce {
         ...createDecidingActivities({ store, now, treasury }),
         ...(admitBudget && { admitBudget }),
         ...createReservationDocuments({
-          ...{ store, now, treasury, key: TEST_KEY, post: this.post },
+          store,
+          now,
+          treasury,
+          key: TEST_KEY,
+          post: this.post,
           preview: (spec) => planning.previewPlan({ spec }),
         }),
         ...createDrainingActivities({ client, store, now }),
@@ -324,7 +335,12 @@ export class ControlPlane extends Workforce {
   private line(owners: OwnerLookup): WaitingLine {
     const { store, backends, looksOnce, now = Date.now } = this.ground
     const line = new WaitingLine({
-      ...{ store, owners, now, backends, near: [], random: Math.random },
+      store,
+      owners,
+      now,
+      backends,
+      near: [],
+      random: Math.random,
       wake: wakeThrough(this.client),
     })
     if (looksOnce === true) line.retryInMs = () => HOUR_MS
@@ -336,10 +352,15 @@ export class ControlPlane extends Workforce {
     const { store, backend, deployment, sendLimitMs, purchaseLimitMs, skewMs = 0 } = this.ground
     const { now = Date.now } = this.ground
     return {
-      ...defined({ deployment, sendLimitMs, purchaseLimitMs }),
+      deployment,
+      sendLimitMs,
+      purchaseLimitMs,
       now: () => now() + skewMs,
       connection: this.at.nativeConnection,
-      ...{ namespace, client, store, authentication },
+      namespace,
+      client,
+      store,
+      authentication,
       backend: backend(),
       secrets: { handOver: async () => undefined, mask: async (_jobId, text) => text },
     }
@@ -453,7 +474,8 @@ export async function statusOf(job: JobHandle): Promise<JobStatus> {
   if (!isStarting) return { ...status, attempts, reason: 'training', message: 'Training.' }
   return {
     ...status,
-    ...{ attempts, state: 'provisioning' },
+    attempts,
+    state: 'provisioning',
     ...(status.reason === 'under-way' && { reason: 'launching' }),
   }
 }

@@ -50,7 +50,8 @@ function begin(kind: 'prepaid' | 'hourly', reservation: Partial<OwnedReservation
   const rule = { extendMaxMicroUsd: 1_000 }
   const status: Record<string, unknown> = { state: 'active', wish, rule, spentMicroUsd: PAID }
   const page = {
-    ...{ status, retries: {} as Retries },
+    status,
+    retries: {} as Retries,
     trouble: (failure?: { message: string }) => void troubles.push(failure?.message),
     move: (state: string, message: string, more: object = {}) =>
       void Object.assign(status, { state, message }, more),
@@ -58,11 +59,21 @@ function begin(kind: 'prepaid' | 'hourly', reservation: Partial<OwnedReservation
     forget: (...names: string[]) => names.forEach((name) => delete status[name]),
   }
   run = {
-    ...{ page, input: { wish, rule, reservationId: 'res-1' }, requests: { close: () => undefined } },
-    ...{ sends: 1, lookedAtMs: undefined, earlierMicroUsd: 0, paymentFailures: 0, isLong: false },
+    page,
+    input: { wish, rule, reservationId: 'res-1' },
+    requests: { close: () => undefined },
+    sends: 1,
+    lookedAtMs: undefined,
+    earlierMicroUsd: 0,
+    paymentFailures: 0,
+    isLong: false,
     held: {
-      ...{ state: 'active', reservation: { ...ownedOf({ kind, phase: 'active' }), ...reservation } },
-      ...{ upfrontMicroUsd: PAID, idleMicroUsd: 0, idleMs: 0, misses: 0 },
+      state: 'active',
+      reservation: { ...ownedOf({ kind, phase: 'active' }), ...reservation },
+      upfrontMicroUsd: PAID,
+      idleMicroUsd: 0,
+      idleMs: 0,
+      misses: 0,
     },
     task: () => ({ recordSeq: 7 }),
     figures: () => ({ spentMicroUsd: run.held.upfrontMicroUsd }),
@@ -89,20 +100,25 @@ beforeEach(() => {
   asked = []
   answers = {
     holdReservation: ({ held }: { held: HeldSoFar }) => ({
-      ...{ held, message: 'It ended.', next: 'over', lookInMs: HOUR_MS },
+      held,
+      message: 'It ended.',
+      next: 'over',
+      lookInMs: HOUR_MS,
       ...looks.shift()?.(held),
     }),
     lookForExtension: () => ({ jobs: ['job'] }),
     decideExtension: () => ({
-      ...{
-        kind: 'extend',
-        durationMs: DAY_MS,
-        upfrontMaxMicroUsd: 600,
-        message: 'The job needs a day more.',
-      },
+      kind: 'extend',
+      durationMs: DAY_MS,
+      upfrontMaxMicroUsd: 600,
+      message: 'The job needs a day more.',
     }),
     lookForCapacity: () => ({
-      ...{ kind: 'buy', sends: 1, judged: { quote: EXTENSION }, account: 'a', alternatives: [] },
+      kind: 'buy',
+      sends: 1,
+      judged: { quote: EXTENSION },
+      account: 'a',
+      alternatives: [],
     }),
     send: () => ({ kind: 'reserved', reservation: ownedOf() }),
   }
@@ -118,22 +134,36 @@ describe('a hold whose end is near', () => {
   it('is extended for the jobs that need it, with money that is promised first', async () => {
     expect(await hold()).toBe('over')
     expect(names().slice(1, 6)).toEqual([
-      ...['lookForExtension', 'decideExtension', 'lookForCapacity', 'promiseMoney', 'send'],
+      'lookForExtension',
+      'decideExtension',
+      'lookForCapacity',
+      'promiseMoney',
+      'send',
     ])
     expect(inputsOf('decideExtension')[0]).toMatchObject({
-      ...{ rule: { extendMaxMicroUsd: 1_000 }, extendedMicroUsd: 0, look: { jobs: ['job'] } },
+      rule: { extendMaxMicroUsd: 1_000 },
+      extendedMicroUsd: 0,
+      look: { jobs: ['job'] },
     })
     expect(inputsOf('lookForCapacity')[0]).toEqual({
-      ...{ recordSeq: 7, isFirst: true, sends: 1 },
+      recordSeq: 7,
+      isFirst: true,
+      sends: 1,
       wish: {
-        ...{ backend: 'ec2', kind: 'prepaid', types: ['p5'], count: 4, durationMs: DAY_MS },
+        backend: 'ec2',
+        kind: 'prepaid',
+        types: ['p5'],
+        count: 4,
+        durationMs: DAY_MS,
         extends: { id: 'cr-1', region: 'east' },
       },
       rule: { upfrontMaxMicroUsd: 600, unaskedMaxMicroUsd: 600 },
     })
     expect(inputsOf('promiseMoney')).toEqual([{ microUsd: 500 }])
     expect(run.held).toMatchObject({
-      ...{ upfrontMicroUsd: PAID + 500, extendedMicroUsd: 500, extendedToMs: EXTENSION.endsAtMs },
+      upfrontMicroUsd: PAID + 500,
+      extendedMicroUsd: 500,
+      extendedToMs: EXTENSION.endsAtMs,
     })
     expect(run.sends).toBe(2)
     // What was held, the extension, and all at the end.
@@ -148,7 +178,9 @@ describe('a hold whose end is near', () => {
     const extension = { phase: 'unpaid', endsAtMs: EXTENSION.endsAtMs!, boughtAtMs: NOW_MS } as const
     answers['send'] = () => ({ kind: 'reserved', reservation: ownedOf({ extension }) })
     const paid = (held: HeldSoFar): Partial<HoldOutcome> => ({
-      ...{ held: without(held, ['extending']), message: 'Held.', next: 'hold' },
+      held: without(held, ['extending']),
+      message: 'Held.',
+      next: 'hold',
     })
     looks = [isNear, isNear, paid]
     await hold()
@@ -162,7 +194,8 @@ describe('a hold whose end is near', () => {
     answers['send'] = () => ({ kind: 'reserved', reservation: ownedOf({ extension }) })
     const failed = (held: HeldSoFar): Partial<HoldOutcome> => ({
       held: { ...without(held, ['extending']), upfrontMicroUsd: PAID },
-      ...{ message: 'Held.', next: 'hold' },
+      message: 'Held.',
+      next: 'hold',
     })
     looks = [isNear, failed]
     await hold()
@@ -196,7 +229,9 @@ describe('a hold whose end is near', () => {
       'it is too dear',
       {
         lookForCapacity: () => ({
-          ...{ kind: 'give-up', sends: 1, message: 'So.' },
+          kind: 'give-up',
+          sends: 1,
+          message: 'So.',
           alternatives: [{ quote: EXTENSION, refusal: 'it costs more' }],
         }),
       },
@@ -236,8 +271,10 @@ describe('a hold that its rule ends', () => {
     await hold()
     expect(inputsOf('releaseReservation')).toEqual([
       {
-        ...{ recordSeq: 7, ref: { id: 'cr-1', region: 'east' } },
-        ...{ reason: 'Idle for an hour.', chargeMaxMicroUsd: 0 },
+        recordSeq: 7,
+        ref: { id: 'cr-1', region: 'east' },
+        reason: 'Idle for an hour.',
+        chargeMaxMicroUsd: 0,
       },
     ])
     expect(reports).toEqual(['released: Idle for an hour.'])

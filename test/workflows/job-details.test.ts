@@ -6,26 +6,45 @@ import { microUsd } from '../../core/money/money'
 import { jobDetails } from '../../workflows/job/details'
 
 const STATUS: JobStatus = {
-  ...{ id: 'job-a', name: 'train', owner: 'me', submittedAtMs: 0, attempts: [], attemptsTotal: 0 },
-  ...{ state: 'running', reason: 'training', message: 'Training.', spentMicroUsd: 0, placementReasons: [] },
+  id: 'job-a',
+  name: 'train',
+  owner: 'me',
+  submittedAtMs: 0,
+  attempts: [],
+  attemptsTotal: 0,
+  state: 'running',
+  reason: 'training',
+  message: 'Training.',
+  spentMicroUsd: 0,
+  placementReasons: [],
 }
 
 function attemptOf(number: number, over: Partial<AttemptRecord> = {}): AttemptRecord {
   return {
-    ...{ number, attemptId: `job-a-${number}`, workflowId: `job/job-a/${number}`, backend: 'scripted' },
-    ...{ capacityType: 'spot', offerKey: 'scripted/spot/v100/a', costMicroUsd: 0 },
-    ...{ state: 'provisioning', reason: 'launching' },
+    number,
+    attemptId: `job-a-${number}`,
+    workflowId: `job/job-a/${number}`,
+    backend: 'scripted',
+    capacityType: 'spot',
+    offerKey: 'scripted/spot/v100/a',
+    costMicroUsd: 0,
+    state: 'provisioning',
+    reason: 'launching',
     ...over,
   }
 }
 
 const REALISED: RealisedOffer = {
-  ...{ capacityType: 'spot', type: 'v100', place: 'a', priceMicroUsdPerHour: microUsd(0.36) },
+  capacityType: 'spot',
+  type: 'v100',
+  place: 'a',
+  priceMicroUsdPerHour: microUsd(0.36),
 }
 const ENDED = { realised: REALISED, launchedAtMs: 0, endedAtMs: 90_000, costMicroUsd: microUsd(0.01) }
 
 const EXPECTED: AttemptRecord['expected'] = {
-  ...{ durationMs: 3_600_000, costMicroUsd: microUsd(2) },
+  durationMs: 3_600_000,
+  costMicroUsd: microUsd(2),
   forecast: {
     cost: { lowMicroUsd: microUsd(1), highMicroUsd: microUsd(3) },
     finish: { lowMs: 1_800_000, highMs: 7_200_000 },
@@ -61,8 +80,16 @@ describe("a job's page in the Temporal UI", () => {
       attempts: [attemptOf(1, { ...ENDED, state: 'failed', reason: 'quota: at most $5.00.' })],
     })
     expect(page.match(/`[^`]*`/g)).toEqual([
-      ...['`$2.00`', '`$2.50`', '`$2.50`', '`$2.00`', '`$0.12`', '`$0.000734`', '`$0.01`', '`$5.00`'],
-      ...['`crucible show job-a`', '`crucible logs -f job-a`'],
+      '`$2.00`',
+      '`$2.50`',
+      '`$2.50`',
+      '`$2.00`',
+      '`$0.12`',
+      '`$0.000734`',
+      '`$0.01`',
+      '`$5.00`',
+      '`crucible show job-a`',
+      '`crucible logs -f job-a`',
     ])
     expect(page.replace(/`[^`]*`/g, '')).not.toContain('$')
   })
@@ -104,24 +131,35 @@ describe("a job's page in the Temporal UI", () => {
     const links = ['', 'Progress and logs: `crucible show job-a`, `crucible logs -f job-a`']
     const waits = { state: 'pending', reason: 'planning', message: 'Looking for an offer.' } as const
     expect(linesOf(waits)).toEqual([
-      ...[
-        '**pending** (planning): Looking for an offer.',
-        '',
-        '- spent on ended attempts: `$0.00`',
-        ...links,
-      ],
+      '**pending** (planning): Looking for an offer.',
+      '',
+      '- spent on ended attempts: `$0.00`',
+      ...links,
     ])
     expect(
       linesOf({
-        ...{ trouble: 'no store', deadlineAtMs: Date.UTC(2026, 10, 21), budgetMicroUsd: microUsd(9) },
-        ...{ placementReasons: ['cheapest'], attempts: [attemptOf(1, { expected: EXPECTED })] },
+        trouble: 'no store',
+        deadlineAtMs: Date.UTC(2026, 10, 21),
+        budgetMicroUsd: microUsd(9),
+        placementReasons: ['cheapest'],
+        attempts: [attemptOf(1, { expected: EXPECTED })],
       }),
     ).toEqual([
-      ...['**running**: Training.', '', '**Trouble, retrying:** no store', ''],
+      '**running**: Training.',
+      '',
+      '**Trouble, retrying:** no store',
+      '',
       '- spent on ended attempts: `$0.00`',
       '- expected of attempt 1: `$2.00` (`$1.00` to `$3.00`) in 1h (30m to 2h)',
-      ...['- deadline: 2026-11-21T00:00:00Z', '- budget: `$9.00`', '', '**Chosen because:** cheapest'],
-      ...['', '**Attempts**', '', '1. **in progress** on scripted spot', ...links],
+      '- deadline: 2026-11-21T00:00:00Z',
+      '- budget: `$9.00`',
+      '',
+      '**Chosen because:** cheapest',
+      '',
+      '**Attempts**',
+      '',
+      '1. **in progress** on scripted spot',
+      ...links,
     ])
   })
 

@@ -9,8 +9,10 @@ import type * as Pages from '../../workflows/job/page'
 let published: unknown[]
 
 jest.mock('@temporalio/workflow', () => ({
-  ...{ defineSignal: () => 'signal', defineQuery: () => 'query' },
-  ...{ setHandler: () => undefined, setCurrentDetails: () => undefined },
+  defineSignal: () => 'signal',
+  defineQuery: () => 'query',
+  setHandler: () => undefined,
+  setCurrentDetails: () => undefined,
   workflowInfo: () => ({ runId: 'run-1' }),
 }))
 jest.mock('../../workflows/attributes', () => ({
@@ -19,7 +21,12 @@ jest.mock('../../workflows/attributes', () => ({
 const { JobPage } = jest.requireActual<typeof Pages>('../../workflows/job/page')
 
 const INPUT: JobInput = {
-  ...{ jobId: 'job-1', spec: SPEC, bundle: null, owner: 'ada', deployment: 'dep-1', submittedAtMs: 0 },
+  jobId: 'job-1',
+  spec: SPEC,
+  bundle: null,
+  owner: 'ada',
+  deployment: 'dep-1',
+  submittedAtMs: 0,
 }
 const ORDER = {
   jobId: 'job-1',

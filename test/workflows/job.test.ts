@@ -17,7 +17,10 @@ jest.mock('../../workflows/activities', () => playedActivities())
 const { job } = jest.requireActual<typeof Job>('../../workflows/job/job')
 
 const AGAIN: Decision = {
-  ...{ kind: 'again', reason: 'interrupted', message: 'Taken back.', afterMs: 5 * MINUTE_MS },
+  kind: 'again',
+  reason: 'interrupted',
+  message: 'Taken back.',
+  afterMs: 5 * MINUTE_MS,
   avoid: [{ offerKey: 'here/spot/v100/a', forMs: HOUR_MS, why: 'interruption' }],
 }
 let script: Script
@@ -44,9 +47,16 @@ describe('a job that succeeds at once', () => {
     expect(played.inputsOf('resolveJob')).toEqual([INPUT])
     expect(played.inputsOf('plan')).toEqual([
       {
-        ...{ jobId: 'job-1', deployment: 'dep-1', recordSeq: 2, attempt: 1, resolved: RESOLVED },
-        ...{ bundle: null, ledger: EMPTY_LEDGER, avoid: [] },
-        ...{ deadlineAtMs: NOW_MS + 10 * HOUR_MS, budgetMicroUsd: microUsd(20) },
+        jobId: 'job-1',
+        deployment: 'dep-1',
+        recordSeq: 2,
+        attempt: 1,
+        resolved: RESOLVED,
+        bundle: null,
+        ledger: EMPTY_LEDGER,
+        avoid: [],
+        deadlineAtMs: NOW_MS + 10 * HOUR_MS,
+        budgetMicroUsd: microUsd(20),
       },
     ])
     expect(played.inputsOf('decide')).toMatchObject([{ recordSeq: 5 }])
@@ -57,8 +67,11 @@ describe('a job that succeeds at once', () => {
     await live()
     const { typedSearchAttributes, ...child } = played.inputsOf('attempt')[0]!
     expect(child).toEqual({
-      ...{ type: 'attempt', workflowId: 'job/job-1/1', taskQueue: 'crucible' },
-      ...{ workflowIdReusePolicy: 'REJECT_DUPLICATE', parentClosePolicy: 'REQUEST_CANCEL' },
+      type: 'attempt',
+      workflowId: 'job/job-1/1',
+      taskQueue: 'crucible',
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      parentClosePolicy: 'REQUEST_CANCEL',
       cancellationType: 'WAIT_CANCELLATION_COMPLETED',
       args: [{ order: orderOf(1), timing: DEFAULT_TIMING, launchSeq: 3, settleSeq: 4 }],
       // Two dollar signs would make a formula of the text between them.
@@ -69,8 +82,11 @@ describe('a job that succeeds at once', () => {
       .getAll()
       .map(({ key, value }) => [key.name, value])
     expect(Object.fromEntries(attributes)).toEqual({
-      ...{ CrucibleName: 'train', CrucibleOwner: 'ada', CrucibleBackend: 'here:spot' },
-      ...{ CrucibleState: 'provisioning', CrucibleReason: 'launching' },
+      CrucibleName: 'train',
+      CrucibleOwner: 'ada',
+      CrucibleBackend: 'here:spot',
+      CrucibleState: 'provisioning',
+      CrucibleReason: 'launching',
     })
   })
 
@@ -85,7 +101,11 @@ describe('a job that succeeds at once', () => {
     await live()
     expect(played.inputsOf('decide')).toEqual([
       {
-        ...{ jobId: 'job-1', recordSeq: 5, attempt: 1, end: { kind: 'succeeded' }, drainReason: null },
+        jobId: 'job-1',
+        recordSeq: 5,
+        attempt: 1,
+        end: { kind: 'succeeded' },
+        drainReason: null,
         offerKeys: ['here/spot/v100/a', 'here/spot/v100/b'],
         machine: { offerKey: 'here/on-demand/v100/b', placeKey: 'here/*/*/b' },
         ledger: { ...EMPTY_LEDGER, spentMicroUsd: microUsd(5) },
@@ -113,15 +133,24 @@ describe('a job that succeeds at once', () => {
     const artifacts = [{ path: 'model.pt', sizeBytes: 9, sha256: 'f' }]
     script.settlements = [{ artifacts, progress: { step: 40 } as never }]
     played.answers['resolveJob'] = () => ({
-      ...{ ...RESOLVED, month: '2026-11', spec: { ...SPEC, checkpoint: { keep: 3 } } },
+      ...RESOLVED,
+      month: '2026-11',
+      spec: { ...SPEC, checkpoint: { keep: 3 } },
     })
     await live()
     expect(played.inputsOf('finishJob')).toEqual([
       {
-        ...{ jobId: 'job-1', recordSeq: 6, artifacts, progress: { step: 40 } },
-        ...{ month: '2026-11', checkpointsKept: 3 },
+        jobId: 'job-1',
+        recordSeq: 6,
+        artifacts,
+        progress: { step: 40 },
+        month: '2026-11',
+        checkpointsKept: 3,
         status: expect.objectContaining({
-          ...{ state: 'succeeded', reason: 'completed', message: 'Done.', spentMicroUsd: microUsd(5) },
+          state: 'succeeded',
+          reason: 'completed',
+          message: 'Done.',
+          spentMicroUsd: microUsd(5),
         }),
       },
     ])
@@ -145,23 +174,31 @@ describe('a job that continues after an attempt', () => {
     script.decisions = [AGAIN, DONE]
     await live()
     expect(played.inputsOf('plan')[1]).toEqual({
-      ...{ jobId: 'job-1', deployment: 'dep-1', recordSeq: 6, attempt: 2, resolved: RESOLVED, bundle: null },
+      jobId: 'job-1',
+      deployment: 'dep-1',
+      recordSeq: 6,
+      attempt: 2,
+      resolved: RESOLVED,
+      bundle: null,
       ledger: { ...EMPTY_LEDGER, attempts: 1, spentMicroUsd: microUsd(5) },
       avoid: AGAIN.kind === 'again' ? AGAIN.avoid : [],
       startsInMs: 5 * MINUTE_MS,
-      ...{ deadlineAtMs: NOW_MS + 10 * HOUR_MS, budgetMicroUsd: microUsd(20) },
+      deadlineAtMs: NOW_MS + 10 * HOUR_MS,
+      budgetMicroUsd: microUsd(20),
     })
     expect(played.inputsOf('attempt')[1]).toMatchObject({
       workflowId: 'job/job-1/2',
       args: [
         {
           pause: { forMs: 5 * MINUTE_MS, reason: 'interrupted', message: 'Taken back.' },
-          ...{ launchSeq: 7, settleSeq: 8 },
+          launchSeq: 7,
+          settleSeq: 8,
         },
       ],
     })
     expect(played.inputsOf('decide')[1]).toMatchObject({
-      ...{ attempt: 2, ledger: { attempts: 1, spentMicroUsd: microUsd(10) } },
+      attempt: 2,
+      ledger: { attempts: 1, spentMicroUsd: microUsd(10) },
       budget: { leftMicroUsd: microUsd(10) },
     })
     expect(played.inputsOf('finishJob')).toMatchObject([{ status: { attemptsTotal: 2 } }])
@@ -175,15 +212,20 @@ describe('a job that ends without success', () => {
   it('closes as failed, with its reason as type and its result as detail', async () => {
     end('failed')
     await expect(live()).rejects.toMatchObject({
-      ...{ name: 'ApplicationFailure', type: 'workload-failed', message: 'Exit code 3.' },
-      ...{ nonRetryable: true, details: [RESULT] },
+      name: 'ApplicationFailure',
+      type: 'workload-failed',
+      message: 'Exit code 3.',
+      nonRetryable: true,
+      details: [RESULT],
     })
   })
 
   it('closes as cancelled, with its result as detail', async () => {
     end('cancelled')
     await expect(live()).rejects.toMatchObject({
-      ...{ name: 'CancelledFailure', message: 'Exit code 3.', details: [RESULT] },
+      name: 'CancelledFailure',
+      message: 'Exit code 3.',
+      details: [RESULT],
     })
   })
 
@@ -192,7 +234,8 @@ describe('a job that ends without success', () => {
     ['invalid', 'Set a GPU.', 'Denied. Set a GPU.'],
     ['quota', 'Ask for more.', 'Denied. Ask for more.'],
   ] as const)('is not attempted if a worker refuses it: %s', async (reason, hint, message) => {
-    played.answers['resolveJob'] = () => failing({ class: reason, message: 'Denied.', ...(hint && { hint }) })
+    played.answers['resolveJob'] = () =>
+      failing({ class: reason, message: 'Denied.', hint: hint ? hint : undefined })
     await expect(live()).rejects.toMatchObject({ type: reason, message })
     expect(played.names()).toEqual(['resolveJob', 'finishJob'])
     expect(played.timers).toEqual([])
@@ -203,8 +246,7 @@ describe('a job that ends without success', () => {
     [undefined, 'Internal error: No such thing.'],
     ['Report it.', 'Internal error: No such thing. Report it.'],
   ])('is finished after an error that would have closed it: with the hint %s', async (hint, message) => {
-    played.answers['plan'] = () =>
-      failing({ class: 'invalid', message: 'No such thing.', ...(hint !== undefined && { hint }) })
+    played.answers['plan'] = () => failing({ class: 'invalid', message: 'No such thing.', hint })
     played.answers['attempt'] = () => undefined
     await expect(live()).rejects.toMatchObject({ type: 'unclassified', message })
     expect(played.inputsOf('finishJob')).toMatchObject([{ status: { state: 'failed' } }])

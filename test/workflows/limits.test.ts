@@ -10,8 +10,11 @@ import { SPEC } from '../support/spec'
 jest.mock('@temporalio/workflow', () => {
   const none = (): void => undefined
   return {
-    ...{ defineSignal: none, defineQuery: none, setHandler: none },
-    ...{ setCurrentDetails: none, upsertSearchAttributes: none },
+    defineSignal: none,
+    defineQuery: none,
+    setHandler: none,
+    setCurrentDetails: none,
+    upsertSearchAttributes: none,
     workflowInfo: () => ({ runId: 'run-1' }),
   }
 })
@@ -36,7 +39,12 @@ afterEach(() => {
 
 function runOf(status: Partial<JobStatus>): Runs.JobRun {
   const run = new JobRun({
-    ...{ jobId: 'job-a', spec: SPEC, bundle: null, owner: 'ada', deployment: 'dep-1', submittedAtMs: NOW_MS },
+    jobId: 'job-a',
+    spec: SPEC,
+    bundle: null,
+    owner: 'ada',
+    deployment: 'dep-1',
+    submittedAtMs: NOW_MS,
   } satisfies JobInput)
   run.resolved = { timing: DEFAULT_TIMING } as ResolvedJob
   Object.assign(run.page.status, status)
@@ -49,7 +57,9 @@ describe('the limits of a machine that runs', () => {
     const run = runOf({ budgetMicroUsd: microUsd(10), spentMicroUsd: microUsd(4), deadlineAtMs: NOW_MS })
     const budget = { microUsd: microUsd(6), priceMaxMicroUsdPerHour: microUsd(2) }
     expect(run.limitsFor(ORDER, 3)).toEqual({
-      ...{ seq: 3, deadlineAtMs: NOW_MS, budget },
+      seq: 3,
+      deadlineAtMs: NOW_MS,
+      budget,
     })
   })
 
@@ -61,7 +71,9 @@ describe('the limits of a machine that runs', () => {
 
   it('are none without a deadline or a budget, and no money where more is spent than there was', () => {
     expect(runOf({}).limitsFor(ORDER, 1)).toEqual({
-      ...{ seq: 1, deadlineAtMs: null, budget: null },
+      seq: 1,
+      deadlineAtMs: null,
+      budget: null,
     })
     const spent = runOf({ budgetMicroUsd: microUsd(10), spentMicroUsd: microUsd(11) })
     expect(spent.limitsFor(ORDER, 1).budget).toMatchObject({ microUsd: 0 })

@@ -15,8 +15,11 @@ jest.mock('@temporalio/workflow', () => {
   }
   const none = (): void => undefined
   return {
-    ...{ proxyActivities: proxying(proxied), proxyLocalActivities: proxying(proxiedLocally) },
-    ...{ defineSignal: none, setHandler: none, condition: none },
+    proxyActivities: proxying(proxied),
+    proxyLocalActivities: proxying(proxiedLocally),
+    defineSignal: none,
+    setHandler: none,
+    condition: none,
   }
 })
 
@@ -145,7 +148,8 @@ describe('one try of an activity', () => {
       // A drain window and a slow provider.
       settle: '1 hour',
       watch: '3650 days',
-      ...{ drainMachine: '1 minute', interrupt: '1 minute' },
+      drainMachine: '1 minute',
+      interrupt: '1 minute',
     })
   })
 
@@ -170,11 +174,9 @@ describe('what is only useful now', () => {
     const { drainMachine, interrupt } = all()
     for (const options of [drainMachine, interrupt])
       expect(options).toMatchObject({
-        ...{
-          taskQueue: 'crucible.here',
-          scheduleToStartTimeout: '10 seconds',
-          heartbeatTimeout: '20 seconds',
-        },
+        taskQueue: 'crucible.here',
+        scheduleToStartTimeout: '10 seconds',
+        heartbeatTimeout: '20 seconds',
         cancellationType: 'WAIT_CANCELLATION_COMPLETED',
       })
   })
@@ -193,7 +195,8 @@ describe('an order and the start of a runner', () => {
 
   it('ask first whether the backend has a worker, which is known within two minutes', () => {
     expect(all()['servesLaunches']).toMatchObject({
-      ...{ taskQueue: 'crucible.here', scheduleToStartTimeout: '2 minutes' },
+      taskQueue: 'crucible.here',
+      scheduleToStartTimeout: '2 minutes',
     })
   })
 })
@@ -201,8 +204,10 @@ describe('an order and the start of a runner', () => {
 describe('the copy of a checkpoint', () => {
   it('is left alone by a job that stops: a late copy is harmless', () => {
     expect(all()['copyCheckpoint']).toMatchObject({
-      ...{ taskQueue: 'crucible', scheduleToStartTimeout: '1 day' },
-      ...{ cancellationType: 'TRY_CANCEL', heartbeatTimeout: '20 seconds' },
+      taskQueue: 'crucible',
+      scheduleToStartTimeout: '1 day',
+      cancellationType: 'TRY_CANCEL',
+      heartbeatTimeout: '20 seconds',
     })
   })
 })
@@ -250,7 +255,10 @@ describe('plan, decide, the signal to an attempt, and the decision on a budget',
 
   it('are given up within seconds, since nothing else happens in their workflow meanwhile', () => {
     expect(proxiedLocally.map((options): unknown => options.startToCloseTimeout)).toEqual([
-      ...['20 seconds', '10 seconds', '10 seconds', '10 seconds'],
+      '20 seconds',
+      '10 seconds',
+      '10 seconds',
+      '10 seconds',
     ])
   })
 })

@@ -35,7 +35,9 @@ const behave: WorldWishes['behave'] = ({ jobId, attempt, capacityType }) => ({
 })
 
 const WANTED = {
-  ...{ resources: { gpus: { min: 1 } }, durationMs: 10 * HOUR_MS, durationOn: 'A100' },
+  resources: { gpus: { min: 1 } },
+  durationMs: 10 * HOUR_MS,
+  durationOn: 'A100',
 } as const
 
 type Planned = Extract<RecordEntry, { kind: 'planned' }>['data']

@@ -73,13 +73,17 @@ describe('a job that waits before it tries again', () => {
       await job.cancel()
       expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
       expect((await statusOf(job)).attempts[1]).toMatchObject({
-        ...{ state: 'stopped', reason: 'cancelled', costMicroUsd: 0 },
+        state: 'stopped',
+        reason: 'cancelled',
+        costMicroUsd: 0,
       })
       expect(deployment.world.machines).toEqual([])
       expect(deployment.world.callsOf('terminate')).toEqual([])
       const records = await readRecords(deployment.store, 'job-test')
       expect(records.filter(({ attempt }) => attempt === 2).map(({ kind }) => kind)).toEqual([
-        ...['planned', 'settled', 'decided'],
+        'planned',
+        'settled',
+        'decided',
       ])
     }),
   )
@@ -128,7 +132,11 @@ describe('a job that waits before it tries again', () => {
       expect(await job.result()).toMatchObject({ state: 'succeeded', attempts: 5 })
       const { attempts } = await statusOf(job)
       expect(attempts.map(({ state }) => state)).toEqual([
-        ...['failed', 'stopped', 'failed', 'stopped', 'succeeded'],
+        'failed',
+        'stopped',
+        'failed',
+        'stopped',
+        'succeeded',
       ])
       expect(deployment.world.machines).toHaveLength(1)
     }),

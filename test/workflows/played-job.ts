@@ -76,7 +76,9 @@ export const playedWorkflow = (): object => ({
     }
   },
   workflowInfo: () => played.info,
-  ...{ defineQuery: String, defineSignal: String, defineUpdate: String },
+  defineQuery: String,
+  defineSignal: String,
+  defineUpdate: String,
   setHandler: (
     name: string,
     handle: Handler['handle'],
@@ -91,11 +93,15 @@ export const playedActivities = (): object => {
   const activities = new Proxy({}, { get: (_, name: string) => (input: object) => played.ask(name, input) })
   const withPage = (name: string) => (_page: unknown, input: object) => played.ask(name, input)
   return {
-    ...{ orchestrator: activities, local: activities, copying: activities, waiting: activities },
+    orchestrator: activities,
+    local: activities,
+    copying: activities,
+    waiting: activities,
     on: () => ({ ending: activities }),
     interrupting: (backend: string) => ({
       interrupt: (input: object) => played.ask('interrupt', { backend, ...input }),
     }),
-    ...{ plan: withPage('plan'), decide: withPage('decide') },
+    plan: withPage('plan'),
+    decide: withPage('decide'),
   }
 }

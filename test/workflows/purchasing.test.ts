@@ -17,7 +17,12 @@ jest.mock('@temporalio/workflow', () => ({
 const { send } = jest.requireActual<typeof Purchasing>('../../workflows/reservation/purchasing')
 
 const ORDER: ReservationOrder = {
-  ...{ intent: INTENT, send: 1, deployment: 'dep', owner: 'ada', backend: 'ec2', quote: quoteOf() },
+  intent: INTENT,
+  send: 1,
+  deployment: 'dep',
+  owner: 'ada',
+  backend: 'ec2',
+  quote: quoteOf(),
 }
 const BUSY = new WorkflowExecutionAlreadyStartedError('busy', 'buyer/ec2/1234/east', 'buyCapacity')
 const FAILED = new ChildWorkflowFailure(

@@ -35,7 +35,11 @@ const { ReservationRequests } = jest.requireActual<typeof Commands>('../../workf
 const { ReservationPage } = jest.requireActual<typeof Pages>('../../workflows/reservation/page')
 
 const INPUT: ReservationInput = {
-  ...{ reservationId: INTENT, owner: 'ada', deployment: 'dep', submittedAtMs: NOW_MS, rule: {} },
+  reservationId: INTENT,
+  owner: 'ada',
+  deployment: 'dep',
+  submittedAtMs: NOW_MS,
+  rule: {},
   wish: { backend: 'ec2', kind: 'prepaid', types: ['p5'], count: 4, durationMs: HOUR_MS },
 }
 

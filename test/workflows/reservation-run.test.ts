@@ -39,7 +39,11 @@ describe('what a reservation carries into a fresh history', () => {
   it('is nothing but its beginning at first', () => {
     const run = runWith()
     expect(run.carry()).toEqual({
-      ...{ sends: 0, recordSeq: 1, paymentFailures: 0, earlierMicroUsd: 0, parts: [] },
+      sends: 0,
+      recordSeq: 1,
+      paymentFailures: 0,
+      earlierMicroUsd: 0,
+      parts: [],
       status: run.page.status,
     })
     expect([run.isFirstLook(), run.held, run.lookedAtMs]).toEqual([true, undefined, undefined])
@@ -47,15 +51,15 @@ describe('what a reservation carries into a fresh history', () => {
 
   it('is everything that it knows', () => {
     const carry = {
-      ...{
-        ...HELD.carry!,
-        sends: 3,
-        recordSeq: 40,
-        paymentFailures: 1,
-        earlierMicroUsd: 5,
-        parts: ['res-b'],
-      },
-      ...{ promise: PROMISE, askedFor: quoteOf(), lookedAtMs: NOW_MS },
+      ...HELD.carry!,
+      sends: 3,
+      recordSeq: 40,
+      paymentFailures: 1,
+      earlierMicroUsd: 5,
+      parts: ['res-b'],
+      promise: PROMISE,
+      askedFor: quoteOf(),
+      lookedAtMs: NOW_MS,
     }
     expect(runWith({ carry }).carry()).toEqual({ ...carry, status: { ...carry.status, runId: 'run' } })
   })
@@ -242,7 +246,12 @@ describe('money of what is held', () => {
 describe('purchases of a reservation', () => {
   it('are numbered on, in this month', () => {
     expect(runOf({ sends: 3 }).order(quoteOf())).toEqual({
-      ...{ intent: INTENT, send: 4, deployment: 'dep', owner: 'ada', backend: 'ec2', month: '2026-11' },
+      intent: INTENT,
+      send: 4,
+      deployment: 'dep',
+      owner: 'ada',
+      backend: 'ec2',
+      month: '2026-11',
       quote: quoteOf(),
     })
   })
@@ -280,14 +289,17 @@ describe('the figures of what is held', () => {
     })
     expect(run.figures()).toEqual({
       reservation: HELD.carry!.held!.reservation,
-      ...{ spentMicroUsd: 935, idleMicroUsd: 30, idleSinceMs: NOW_MS - MINUTE_MS },
+      spentMicroUsd: 935,
+      idleMicroUsd: 30,
+      idleSinceMs: NOW_MS - MINUTE_MS,
     })
   })
 
   it('name no idle time while a place is used', () => {
     expect(new ReservationRun(HELD).figures()).toEqual({
       reservation: HELD.carry!.held!.reservation,
-      ...{ spentMicroUsd: 900, idleMicroUsd: 0 },
+      spentMicroUsd: 900,
+      idleMicroUsd: 0,
     })
   })
 })

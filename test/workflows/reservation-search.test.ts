@@ -25,7 +25,12 @@ const ask = { kind: 'ask', judged: JUDGED, lookInMs: 2 * HOUR_MS, message: 'For 
 const wait = { kind: 'wait', lookInMs: 9 * MINUTE_MS, message: 'Sold out.' } as const
 const refused = { kind: 'refused', failure: { class: 'capacity', message: 'Sold out.' } }
 const ORDER = {
-  ...{ intent: INTENT, send: 1, deployment: 'dep', owner: 'ada', backend: 'ec2', quote: quoteOf() },
+  intent: INTENT,
+  send: 1,
+  deployment: 'dep',
+  owner: 'ada',
+  backend: 'ec2',
+  quote: quoteOf(),
   month: '2026-11',
 }
 
@@ -46,7 +51,12 @@ beforeEach(() => {
     lookForCapacity: ({ sends }: { sends: number }) => {
       const next = verdicts.shift()
       return {
-        ...{ account: '1234', alternatives: [], unseen: [], sends, kind: 'give-up', message: 'No more.' },
+        account: '1234',
+        alternatives: [],
+        unseen: [],
+        sends,
+        kind: 'give-up',
+        message: 'No more.',
         ...(typeof next === 'function' ? next() : next),
       }
     },
@@ -145,7 +155,8 @@ describe('a search', () => {
     const running = reserveCapacity(INPUT)
     await turns()
     expect(status()).toMatchObject({
-      ...{ state: 'searching', message: 'An offer was found, and no budget allows it.' },
+      state: 'searching',
+      message: 'An offer was found, and no budget allows it.',
       trouble: 'The month is full.',
     })
     expect(await endPauses()).toEqual([HOUR_MS])
@@ -178,7 +189,7 @@ describe('a person', () => {
     world.answers['promiseBudget'] = () => void world.tell('reject')
     verdicts = [buy, buy]
     expect(await lives()).toMatchObject({ state: 'rejected' })
-    expect(world.names()).toEqual([...['lookForCapacity', 'promiseBudget', 'settleBudget', 'endReservation']])
+    expect(world.names()).toEqual(['lookForCapacity', 'promiseBudget', 'settleBudget', 'endReservation'])
     expect(world.inputsOf('settleBudget')).toMatchObject([{ spentMicroUsd: 0 }])
     expect(world.inputsOf('endReservation')).toMatchObject([{ sends: 0 }])
   })
@@ -193,7 +204,9 @@ describe('a person', () => {
     expect(await endPauses()).toEqual([HOUR_MS])
     await over(running)
     expect(world.inputsOf('lookForCapacity').map(({ approved }) => approved)).toEqual([
-      ...[undefined, undefined, JUDGED.quote],
+      undefined,
+      undefined,
+      JUDGED.quote,
     ])
     expect(began[0]!.status.decision).toEqual({ kind: 'approved', by: 'ada', atMs: NOW_MS })
   })

@@ -37,11 +37,21 @@ const inWorld = worldsOn(() => at)
 
 const ID = 'res-test'
 const BLOCK: PrepaidLot = {
-  ...{ kind: 'prepaid', type: 'v100', region: 'r', zone: 'a', count: 8 },
-  ...{ startsAtMs: Date.now() + DAY_MS, durationMs: 7 * DAY_MS, upfrontMicro: microUsd(4_000) },
+  kind: 'prepaid',
+  type: 'v100',
+  region: 'r',
+  zone: 'a',
+  count: 8,
+  startsAtMs: Date.now() + DAY_MS,
+  durationMs: 7 * DAY_MS,
+  upfrontMicro: microUsd(4_000),
 }
 const WISH: CapacityWish = {
-  ...{ backend: 'scripted', kind: 'prepaid', types: ['v100'], count: 8, durationMs: 6 * DAY_MS },
+  backend: 'scripted',
+  kind: 'prepaid',
+  types: ['v100'],
+  count: 8,
+  durationMs: 6 * DAY_MS,
   latestStartAtMs: Date.now() + 14 * DAY_MS,
 }
 /** Without an end. */
@@ -177,7 +187,9 @@ describe('a reservation', () => {
       expect(asked.purchases.map((one) => one.quote.upfrontMicro)).toEqual([microUsd(3_000)])
       await eventually(() => newsOf(deployment).length === 3)
       expect(newsOf(deployment).map(({ event }) => event)).toEqual([
-        ...['waits-for-approval', 'waits-for-approval', 'begins'],
+        'waits-for-approval',
+        'waits-for-approval',
+        'begins',
       ])
       expect(newsOf(deployment)[1]!.text).toMatch(
         /^Reservation res-test: 8 × v100 .* \$3000\.00 upfront.* crucible reservations approve res-test\. .* http:\/\/ui\.test\/res$/,
@@ -278,7 +290,10 @@ describe('a reservation', () => {
       const reservation = await reserve(deployment, { isHurried: false })
       const { reservation: held } = await until(reservation, 'scheduled')
       prolonged.sell({
-        ...{ kind: 'extension', reservation: held!.id, durationMs: DAY_MS, stock: 5 },
+        kind: 'extension',
+        reservation: held!.id,
+        durationMs: DAY_MS,
+        stock: 5,
         upfrontMicro: microUsd(500),
       })
       const update = { by: 'ada', durationMs: DAY_MS, upfrontMaxMicroUsd: microUsd(500) }
@@ -435,7 +450,10 @@ describe('a reservation', () => {
       expect(message).toMatch(/^1 machine of r-1 is r-2 now, held by res-part\.$/)
       const part = deployment.client.workflow.getHandle(reservationWorkflowId('res-part'))
       expect(await statusOf(part)).toMatchObject({
-        ...{ id: 'res-part', state: 'active', rule: { spendMaxMicroUsd: microUsd(30) }, wish: { count: 1 } },
+        id: 'res-part',
+        state: 'active',
+        rule: { spendMaxMicroUsd: microUsd(30) },
+        wish: { count: 1 },
         reservation: { id: 'r-2', intent: 'res-part', deployment: DEPLOYMENT_ID, total: 1 },
       })
       expect(await statusOf(reservation)).toMatchObject({
@@ -461,7 +479,8 @@ describe('a reservation', () => {
     inWorld({ market: vanished }, async (deployment) => {
       const reservation = await reserve(deployment)
       expect(await reservation.result()).toMatchObject({
-        ...{ state: 'failed', spentMicroUsd: microUsd(4_000) },
+        state: 'failed',
+        spentMicroUsd: microUsd(4_000),
         message: expect.stringMatching(/no longer reports/) as unknown,
       })
       expect(vanished.purchases).toHaveLength(1)

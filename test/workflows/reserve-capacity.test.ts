@@ -31,14 +31,24 @@ beforeEach(() => {
   const finding = (): unknown => findings.shift()!()
   world.answers = {
     lookForCapacity: ({ sends }: { sends: number }) => ({
-      ...{ account: 'account', alternatives: [], unseen: [], sends, kind: 'give-up', message: 'Over.' },
+      account: 'account',
+      alternatives: [],
+      unseen: [],
+      sends,
+      kind: 'give-up',
+      message: 'Over.',
       ...looks.shift()?.(),
     }),
     holdReservation: (input: HoldInput) => ({
-      ...{ held: input.held, message: 'Held.', next: 'over', lookInMs: HOUR_MS },
+      held: input.held,
+      message: 'Held.',
+      next: 'over',
+      lookInMs: HOUR_MS,
       ...holds.shift()?.(input),
     }),
-    ...{ findPurchase: finding, decidePurchase: finding, buyCapacity: () => purchases.shift()!() },
+    findPurchase: finding,
+    decidePurchase: finding,
+    buyCapacity: () => purchases.shift()!(),
     tellReservation: () => new Promise<void>((done) => told.push(done)),
   }
 })

@@ -43,15 +43,24 @@ async function reserved(
 ): Promise<WorkflowHandle> {
   const workflowId = reservationWorkflowId(ID)
   const input: ReservationInput = {
-    ...{ reservationId: ID, owner: 'ann', deployment: DEPLOYMENT_ID, submittedAtMs: Date.now() },
+    reservationId: ID,
+    owner: 'ann',
+    deployment: DEPLOYMENT_ID,
+    submittedAtMs: Date.now(),
     wish: {
-      ...{ backend: world.name, kind: 'hourly', types: ['v100'], count: 1, durationMs: 10 * HOUR_MS },
+      backend: world.name,
+      kind: 'hourly',
+      types: ['v100'],
+      count: 1,
+      durationMs: 10 * HOUR_MS,
       ...wish,
     },
     rule: { unaskedMaxMicroUsd: microUsd(100), ...rule },
   }
   const handle = await client.workflow.start(WORKFLOW_TYPES.reserveCapacity, {
-    ...{ workflowId, taskQueue: ORCHESTRATOR_QUEUE, args: [input] },
+    workflowId,
+    taskQueue: ORCHESTRATOR_QUEUE,
+    args: [input],
   })
   await eventually(async () => (await statusOf(handle)).state === 'active')
   return handle
@@ -64,7 +73,8 @@ describe('the only place of a reservation', () => {
     'goes to the job that names it, then to the other jobs of its owner, and never to a job of another owner',
     inWorld(
       {
-        ...{ market: new ReservationMarket({ clock: new RealClock(), lots: [...lots] }), wares: [SPOT] },
+        market: new ReservationMarket({ clock: new RealClock(), lots: [...lots] }),
+        wares: [SPOT],
         behave: ({ jobId }) => (jobId === 'first' ? LONG : {}),
         // A shared answer, a second old, shows the place as free: the others would try it, and avoid it for minutes.
         looksOnce: true,
@@ -112,19 +122,28 @@ describe('the only place of a reservation', () => {
 
 describe('a prepaid reservation that is too short for its job', () => {
   const market = new ReservationMarket({
-    ...{ clock: new RealClock(), lots: [], payment: { kind: 'confirmed', afterMs: 0 } },
+    clock: new RealClock(),
+    lots: [],
+    payment: { kind: 'confirmed', afterMs: 0 },
   })
   it.concurrent(
     'is extended for it, once, by the shortest extension that is long enough',
     inWorld(
       {
-        ...{ market, wares: [] },
+        market,
+        wares: [],
         behave: () => ({ ...LONG, stepsPerSecond: 0.5, tellsFirstStep: true }),
       },
       async (deployment) => {
         market.sell({
-          ...{ kind: 'prepaid', type: 'v100', region: 'r', zone: 'b', count: 1 },
-          ...{ startsAtMs: Date.now() + 4 * SECOND_MS, durationMs: 4 * HOUR_MS, upfrontMicro: microUsd(50) },
+          kind: 'prepaid',
+          type: 'v100',
+          region: 'r',
+          zone: 'b',
+          count: 1,
+          startsAtMs: Date.now() + 4 * SECOND_MS,
+          durationMs: 4 * HOUR_MS,
+          upfrontMicro: microUsd(50),
         })
         const wish = { kind: 'prepaid', durationMs: 3 * HOUR_MS } as const
         const reservation = await reserved(deployment, wish, { extendMaxMicroUsd: microUsd(20) })
@@ -136,7 +155,9 @@ describe('a prepaid reservation that is too short for its job', () => {
           [48, 15],
         ] as const)
           market.sell({
-            ...{ kind: 'extension', reservation: id, durationMs: hours * HOUR_MS },
+            kind: 'extension',
+            reservation: id,
+            durationMs: hours * HOUR_MS,
             upfrontMicro: microUsd(usd),
           })
         const job = await deployment.submit({ reservation: ID }, { owner: 'ann' })
@@ -147,7 +168,8 @@ describe('a prepaid reservation that is too short for its job', () => {
           return (await statusOf(reservation)).reservation!.endsAtMs !== endsAtMs
         })
         expect(await statusOf(reservation)).toMatchObject({
-          ...{ spentMicroUsd: microUsd(65), reservation: { endsAtMs: endsAtMs! + 24 * HOUR_MS } },
+          spentMicroUsd: microUsd(65),
+          reservation: { endsAtMs: endsAtMs! + 24 * HOUR_MS },
         })
         expect(market.purchases.map(({ kind }) => kind)).toEqual(['reservation', 'extension'])
         const judged = (await readReservationEntries(deployment.store, ID)).filter(

@@ -96,14 +96,19 @@ export const temporal = {
   ) => world.handlers.set(name, { handle, validate: validator }),
   setCurrentDetails: (text: string) => (world.details = text),
   upsertSearchAttributes: none,
-  ...{ defineSignal: String, defineUpdate: String, defineQuery: String },
+  defineSignal: String,
+  defineUpdate: String,
+  defineQuery: String,
 }
 
 const acts = new Proxy({}, { get: (_, name: string) => (input: object) => world.ask(name, input) })
 
 /** Of `workflows/reservation-activities`. */
 export const activities = {
-  ...{ reservingOn: () => acts, looking: () => acts, telling: acts, reservationDocuments: acts },
+  reservingOn: () => acts,
+  looking: () => acts,
+  telling: acts,
+  reservationDocuments: acts,
 }
 
 /** Lets everything happen that waits for nothing, or for what has come about. */
@@ -137,7 +142,11 @@ export async function over<T>(running: Promise<T>): Promise<T> {
 }
 
 export const INPUT: ReservationInput = {
-  ...{ reservationId: INTENT, owner: 'ada', deployment: 'dep', submittedAtMs: NOW_MS - DAY_MS, rule: {} },
+  reservationId: INTENT,
+  owner: 'ada',
+  deployment: 'dep',
+  submittedAtMs: NOW_MS - DAY_MS,
+  rule: {},
   wish: { backend: 'ec2', kind: 'prepaid', types: ['p5'], count: 4, durationMs: DAY_MS },
 }
 export const HOURLY: ReservationInput = {
@@ -156,16 +165,31 @@ export function holding(
   const { reservationId: id, owner, rule, submittedAtMs } = input
   const reservation = ownedOf({ kind: wish.kind, phase: 'active', free: 3 })
   return {
-    ...{ ...input, wish },
+    ...input,
+    wish,
     carry: {
       ...UNPROMISED,
       held: {
-        ...{ state: 'active', reservation, upfrontMicroUsd: 900, idleMicroUsd: 0, idleMs: 0, misses: 0 },
+        state: 'active',
+        reservation,
+        upfrontMicroUsd: 900,
+        idleMicroUsd: 0,
+        idleMs: 0,
+        misses: 0,
         ...held,
       },
       status: {
-        ...{ id, owner, rule, submittedAtMs, wish, reservation, state: 'active', message: 'It is held.' },
-        ...{ alternatives: [], spentMicroUsd: 900, idleMicroUsd: 0 },
+        id,
+        owner,
+        rule,
+        submittedAtMs,
+        wish,
+        reservation,
+        state: 'active',
+        message: 'It is held.',
+        alternatives: [],
+        spentMicroUsd: 900,
+        idleMicroUsd: 0,
         ...status,
       },
     },

@@ -37,8 +37,14 @@ afterAll(() => at.close())
 const inWorld = worldsOn(() => at)
 
 const lot = (more: Partial<PrepaidLot> = {}): PrepaidLot => ({
-  ...{ kind: 'prepaid', type: 'v100', region: 'a', zone: 'a', count: 8 },
-  ...{ startsAtMs: Date.now() + 5 * SECOND_MS, durationMs: 4 * DAY_MS, upfrontMicro: microUsd(400) },
+  kind: 'prepaid',
+  type: 'v100',
+  region: 'a',
+  zone: 'a',
+  count: 8,
+  startsAtMs: Date.now() + 5 * SECOND_MS,
+  durationMs: 4 * DAY_MS,
+  upfrontMicro: microUsd(400),
   ...more,
 })
 
@@ -49,15 +55,17 @@ function market(lots: PrepaidLot[], options: Partial<MarketOptions> = {}): Reser
 
 /** The machines of what is reserved; the market only sells it. */
 const WORLD: WorldWishes = {
-  wares: [
-    { ...{ capacityType: 'reserved', type: 'v100', place: 'a', stock: 8, priceMicroUsdPerHour: 0 } },
-    SPOT,
-  ],
+  wares: [{ capacityType: 'reserved', type: 'v100', place: 'a', stock: 8, priceMicroUsdPerHour: 0 }, SPOT],
 }
 
 const STEP: ReservedStep = {
-  ...{ kind: 'prepaid', backend: 'scripted', types: ['v100'], count: 8, durationMs: 3 * DAY_MS },
-  ...{ startWithinMs: DAY_MS, upfrontMaxMicroUsd: microUsd(500) },
+  kind: 'prepaid',
+  backend: 'scripted',
+  types: ['v100'],
+  count: 8,
+  durationMs: 3 * DAY_MS,
+  startWithinMs: DAY_MS,
+  upfrontMaxMicroUsd: microUsd(500),
 }
 const OPEN = { kind: 'unreserved', backends: [{ backend: 'scripted', capacityType: 'spot' }] } as const
 const plan = (...steps: CapacityPlan['steps']): CapacityPlan => ({ steps, fallbackMs: 0 })
@@ -77,7 +85,8 @@ describe('the capacity of a retraining run', () => {
       const run = await startRun(deployment, { ...ON_GPUS, capacity: plan(STEP) })
       const result = await run.result()
       expect(result).toMatchObject({
-        ...{ state: 'trained', capacityMicroUsd: microUsd(400) },
+        state: 'trained',
+        capacityMicroUsd: microUsd(400),
         warnings: [
           expect.stringMatching(
             /^The rest of the reservation res-[0-9a-f]+ stays for other jobs of somebody/,
@@ -96,7 +105,9 @@ describe('the capacity of a retraining run', () => {
       // As one of `crucible reservations reserve`: it is listed without a worker, and its page has its address.
       const [requested] = await readReservationEntries(deployment.store, id)
       expect(requested).toMatchObject({
-        ...{ seq: 0, kind: 'requested', summary: '8 × v100, prepaid' },
+        seq: 0,
+        kind: 'requested',
+        summary: '8 × v100, prepaid',
         data: { reservationId: id, owner: 'somebody', pageUrl: `${UI_URL}/reservation%2F${id}` },
       })
       const jobId = result.jobs[0]!.jobId
@@ -108,7 +119,9 @@ describe('the capacity of a retraining run', () => {
         backends: [{ backend: 'scripted', capacityType: 'reserved' }],
       })
       expect((await readHolder(deployment.store, id))?.awaited).toMatchObject({
-        ...{ jobId, schedule: SCHEDULE, run: result.run.id },
+        jobId,
+        schedule: SCHEDULE,
+        run: result.run.id,
       })
       const kinds = (await readRun(deployment.store, SCHEDULE, result.run.id)).map(({ kind }) => kind)
       expect(kinds).toEqual(['started', 'capacity', 'checked', 'model', 'finished'])

@@ -38,7 +38,9 @@ jest.mock('@temporalio/workflow', () => {
   }
   return {
     ...jest.requireActual<object>('@temporalio/common'),
-    ...{ CancellationScope, ParentClosePolicy: { ABANDON: 'ABANDON' }, defineSignal: String },
+    CancellationScope,
+    ParentClosePolicy: { ABANDON: 'ABANDON' },
+    defineSignal: String,
     condition: conditionOn(() => waiting),
     startChild: async (type: string, options: object) => {
       await answer(type, options)
@@ -53,7 +55,8 @@ jest.mock('../../workflows/attributes', () => ({ attributesOf: (attributes: obje
 jest.mock('../../workflows/retraining/activities', () => {
   const activities = new Proxy({}, { get: (_, name: string) => (input: object) => answer(name, input) })
   return {
-    ...{ retraining: activities, awaited: activities },
+    retraining: activities,
+    awaited: activities,
     decide: (_: object, name: string, input: object) => answer(name, input),
   }
 })
@@ -62,7 +65,10 @@ const { prepare, runPart } = jest.requireActual<typeof Jobs>('../../workflows/re
 
 const START_MS = 100 * DAY_MS
 const inputOf = (reservationId: string): ReservationInput => ({
-  ...{ reservationId, owner: 'ada', deployment: 'dep', submittedAtMs: 0 },
+  reservationId,
+  owner: 'ada',
+  deployment: 'dep',
+  submittedAtMs: 0,
   rule: { searchUntilAtMs: START_MS + DAY_MS },
   wish: { backend: 'ec2', kind: 'hourly', types: ['p5'], count: 1, durationMs: DAY_MS },
 })
@@ -77,9 +83,16 @@ function begin(more: Partial<RetrainRun> = {}): void {
   ;[warnings, fresh] = [[], 0]
   const reservations: ReservationNotice[] = []
   run = {
-    ...{ input: { schedule: SCHEDULE, owner: 'ada', spec: { capacity: {} } }, news: [], isLong: false },
-    ...{ run: { id: '2027-01-01', jobPrefix: 'ranker' }, stepsTried: 0, trainings: 3, spentMicroUsd: 4 },
-    ...{ status: { jobs: [], reservations }, isUnbegun: false, leftMicroUsd: 9 },
+    input: { schedule: SCHEDULE, owner: 'ada', spec: { capacity: {} } },
+    news: [],
+    isLong: false,
+    run: { id: '2027-01-01', jobPrefix: 'ranker' },
+    stepsTried: 0,
+    trainings: 3,
+    spentMicroUsd: 4,
+    status: { jobs: [], reservations },
+    isUnbegun: false,
+    leftMicroUsd: 9,
     retries: { pause: async () => undefined } as unknown as Retries,
     get notice() {
       return reservations.at(-1)
@@ -157,7 +170,8 @@ describe('a run that looks for capacity', () => {
       [
         'reserveCapacity',
         expect.objectContaining({
-          ...{ workflowId: 'reservation/res-1', args: [inputOf('res-1')] },
+          workflowId: 'reservation/res-1',
+          args: [inputOf('res-1')],
           typedSearchAttributes: { name: SCHEDULE, owner: 'ada', state: 'searching', backend: 'ec2' },
         }),
       ],
@@ -167,7 +181,8 @@ describe('a run that looks for capacity', () => {
     expect(await getting).toBeUndefined()
     expect(run).toMatchObject({
       placement: { kind: 'reserved', backend: 'ec2', reservation: ownedOf() },
-      ...{ stepsTried: 1, isUnbegun: false },
+      stepsTried: 1,
+      isUnbegun: false,
     })
     expect(run.search).toBeUndefined()
   })
@@ -310,7 +325,11 @@ describe('a job of a run', () => {
     await runPart(run, wish)
     expect(started).toMatchObject({
       typedSearchAttributes: {
-        ...{ name: 'ranker', owner: 'ada', state: 'pending', reason: 'submitted', backend: '' },
+        name: 'ranker',
+        owner: 'ada',
+        state: 'pending',
+        reason: 'submitted',
+        backend: '',
       },
       staticSummary: `ranker: ${command}`.slice(0, 90),
     })

@@ -46,22 +46,32 @@ jest.mock('@temporalio/workflow', () => {
     executeChild: (_: string, { workflowId }: { workflowId: string }) => answer(workflowId, undefined),
     getExternalWorkflowHandle: (id: string) => ({ cancel: () => answer(`cancel ${id}`, undefined) }),
     workflowInfo: () => ({
-      ...{ workflowId: `retrain/${SCHEDULE}-1`, runId: 'run', firstExecutionRunId: 'run' },
-      ...{ startTime: new Date(0), searchAttributes: {}, continueAsNewSuggested: false },
+      workflowId: `retrain/${SCHEDULE}-1`,
+      runId: 'run',
+      firstExecutionRunId: 'run',
+      startTime: new Date(0),
+      searchAttributes: {},
+      continueAsNewSuggested: false,
     }),
     ParentClosePolicy: {},
-    ...{ allHandlersFinished: () => true, setCurrentDetails: () => undefined },
-    ...{ defineQuery: String, defineSignal: String, defineUpdate: String },
+    allHandlersFinished: () => true,
+    setCurrentDetails: () => undefined,
+    defineQuery: String,
+    defineSignal: String,
+    defineUpdate: String,
     setHandler: (name: string, handle: (update: object) => unknown) => handlers.set(name, handle),
   }
 })
 jest.mock('../../workflows/attributes', () => ({
-  ...{ setAttributes: () => undefined, attributesOf: () => [] },
+  setAttributes: () => undefined,
+  attributesOf: () => [],
 }))
 jest.mock('../../workflows/retraining/activities', () => {
   const activities = new Proxy({}, { get: (_, name: string) => (input: unknown) => answer(name, input) })
   return {
-    ...{ retraining: activities, attempted: activities, awaited: activities },
+    retraining: activities,
+    attempted: activities,
+    awaited: activities,
     decide: (_: object, name: string, input: unknown) => answer(name, input),
   }
 })
@@ -74,26 +84,49 @@ const { retrain } = jest.requireActual<typeof Retrain>('../../workflows/retraini
 
 const SKIPPED = { state: 'skipped', message: 'Skipped by ada.' } as const
 const RUN: RunRef = {
-  ...{ id: '2027-01-01', jobPrefix: 'ranker-20270101' },
+  id: '2027-01-01',
+  jobPrefix: 'ranker-20270101',
   dates: {
-    ...{ nominal: '2027-01-01', opensAtMs: 0, zone: 'UTC', isByHand: true, notes: [] },
+    nominal: '2027-01-01',
+    opensAtMs: 0,
+    zone: 'UTC',
+    isByHand: true,
+    notes: [],
     window: { start: '2026-10-01', end: '2027-01-01' },
   },
 }
 const STEP: ReservedStep = {
-  ...{ kind: 'hourly', backend: 'ec2', types: ['p5'], count: 1, durationMs: DAY_MS, startWithinMs: DAY_MS },
+  kind: 'hourly',
+  backend: 'ec2',
+  types: ['p5'],
+  count: 1,
+  durationMs: DAY_MS,
+  startWithinMs: DAY_MS,
 }
 const SPEC = { ...SPEC_BY_HAND, capacity: { steps: [STEP, STEP], fallbackMs: 0 } }
 const INPUT: RetrainInput = {
-  ...{ schedule: SCHEDULE, revision: 1, spec: SPEC, bundle: null, secrets: [] },
-  ...{ owner: 'ada', deployment: 'dep' },
+  schedule: SCHEDULE,
+  revision: 1,
+  spec: SPEC,
+  bundle: null,
+  secrets: [],
+  owner: 'ada',
+  deployment: 'dep',
 }
 const MODEL: ModelRef = {
-  ...{ jobId: 'job', checkpointId: '1-1', step: 1, digest: 'd', artifactsUrl: 'u' },
+  jobId: 'job',
+  checkpointId: '1-1',
+  step: 1,
+  digest: 'd',
+  artifactsUrl: 'u',
 }
 
 const inputOf = (reservationId: string): ReservationInput => ({
-  ...{ reservationId, owner: 'ada', deployment: 'dep', submittedAtMs: 0, rule: { searchUntilAtMs: 0 } },
+  reservationId,
+  owner: 'ada',
+  deployment: 'dep',
+  submittedAtMs: 0,
+  rule: { searchUntilAtMs: 0 },
   wish: { backend: 'ec2', kind: 'hourly', types: ['p5'], count: 1, durationMs: DAY_MS },
 })
 const HOURLY = { reservation: { ...ownedOf(), kind: 'hourly' as const } }
@@ -133,7 +166,8 @@ beforeEach(() => {
       [ids.first, ids.second]
         .slice(tried)
         .map((id) => ({ kind: 'reserve', index: tried, message: 'Looking.', input: inputOf(id) }))[0] ?? {
-        ...{ kind: 'give-up', message: 'Every way was tried.' },
+        kind: 'give-up',
+        message: 'Every way was tried.',
       },
     releaseCapacity: ({ reservationId }: { reservationId: string }) => {
       asked.push(`give back ${reservationId}`)
@@ -281,7 +315,8 @@ describe('hourly capacity that a training could not use', () => {
   const begun = async (attempts: number): Promise<void> => {
     answers = {
       ...answers,
-      ...{ checkRun: () => ({ problems: [] }), [job]: refused(attempts) },
+      checkRun: () => ({ problems: [] }),
+      [job]: refused(attempts),
       prepareJob: ({ jobId }: { jobId: string }) => ({ jobId, spec: { name: 'n', run: 'r' } }),
       resultOf: () => ({ state: 'failed', reason: 'no-placement', message: 'No place.', attempts }),
       decideOverrun: () => ({ kind: 'continue', backends: [], message: 'It continues.' }),

@@ -44,12 +44,18 @@ const MODEL: ModelRef = { jobId: 'new', checkpointId: '9-1', step: 9, digest: 'd
 const SOURCE = { jobId: 'new' } as never
 const OLD_SOURCE = { jobId: 'old' }
 const OLD = {
-  ...{ ...MODEL, jobId: 'old', seq: 3 },
+  ...MODEL,
+  jobId: 'old',
+  seq: 3,
   metric: { name: 'loss', value: 0.25 },
 } as unknown as PromotedModel
 const PASSED: GateVerdict = {
-  ...{ isPassed: true, message: 'It is better.', metric: 'loss' },
-  ...{ value: 0.2, production: 0.25, productionFrom: 'recorded' },
+  isPassed: true,
+  message: 'It is better.',
+  metric: 'loss',
+  value: 0.2,
+  production: 0.25,
+  productionFrom: 'recorded',
 }
 const STAYS = "Version 3 stays in production. The new model's checkpoint is kept."
 const WINDOW = { start: '2026-10-01', end: '2027-01-01' }
@@ -68,12 +74,16 @@ function begin(evaluation?: Partial<EvaluationRule>, promotion?: Partial<Promoti
   ;[warnings, news] = [[], 0]
   let seq = 0
   const spec = {
-    ...(evaluation && { evaluation: { ...GATED.evaluation!, ...evaluation } }),
-    ...(promotion && { promotion: { ...GATED.promotion!, ...promotion } }),
+    evaluation: evaluation ? { ...GATED.evaluation!, ...evaluation } : undefined,
+    promotion: promotion ? { ...GATED.promotion!, ...promotion } : undefined,
   }
   const retries = { pause: async () => undefined } as unknown as Retries
   run = {
-    ...{ input: { spec }, dates: { window: WINDOW }, status, isAsking: false, retries },
+    input: { spec },
+    dates: { window: WINDOW },
+    status,
+    isAsking: false,
+    retries,
     task: () => ({ recordSeq: (seq += 1) }),
     update: (more: object) => Object.assign(status, more),
     move: (state: RetrainStatus['state'], message: string, untilAtMs?: number) =>
@@ -146,14 +156,21 @@ describe('the gate', () => {
       message: 'Version 4 of ranker is in production. It is better.',
     })
     expect(names()).toEqual([
-      ...['productionOf', 'evaluation', 'readMetric', 'judgeModel'],
-      ...['claimPromotion', 'promoteModel'],
+      'productionOf',
+      'evaluation',
+      'readMetric',
+      'judgeModel',
+      'claimPromotion',
+      'promoteModel',
     ])
     expect(inputOf('productionOf')).toEqual({ model: SCHEDULE, window: WINDOW })
     expect(inputOf('evaluation')).toMatchObject({ model: MODEL, production: OLD })
     expect(inputOf('readMetric')).toEqual({ recordSeq: 1, jobId: 'job-eval', attempts: 2, metric: 'loss' })
     expect(inputOf('judgeModel')).toEqual({
-      ...{ recordSeq: 2, value: 0.2, production: 0.25, productionFrom: 'recorded' },
+      recordSeq: 2,
+      value: 0.2,
+      production: 0.25,
+      productionFrom: 'recorded',
       gate: { metric: 'loss', better: 'lower', tolerance: { kind: 'relative', value: 0.1 }, limit: 0.5 },
     })
   })
@@ -175,7 +192,9 @@ describe('the gate', () => {
     await judge()
     expect(inputOf('production')).toEqual({
       part: 'production',
-      ...{ source: OLD_SOURCE, model: OLD, production: OLD },
+      source: OLD_SOURCE,
+      model: OLD,
+      production: OLD,
     })
     expect(inputOf('judgeModel')).toMatchObject({ productionFrom: 'rerun' })
     expect(inputOf('judgeModel')['production']).toBeCloseTo(0.4)
@@ -212,8 +231,12 @@ describe('the gate', () => {
     begin(GATE, {})
     expect(await judge()).toEqual({ state: 'kept', message: `${message} ${STAYS}` })
     expect(status.verdict).toEqual({
-      ...{ isPassed: false, message, metric: 'loss' },
-      ...{ value: null, production: null, productionFrom: 'none' },
+      isPassed: false,
+      message,
+      metric: 'loss',
+      value: null,
+      production: null,
+      productionFrom: 'none',
     })
     expect(names()).not.toContain('judgeModel')
   })
@@ -269,7 +292,9 @@ describe('older data than those of the model in production', () => {
 
 describe('a person who is asked', () => {
   const decide = (kind: 'approved' | 'rejected', reason?: string) => (): void =>
-    void Object.assign(status, { decision: { kind, by: 'ada', atMs: 0, ...(reason && { reason }) } })
+    void Object.assign(status, {
+      decision: { kind, by: 'ada', atMs: 0, reason: reason ? reason : undefined },
+    })
 
   it('has the time of the file, after hourly capacity is given back', async () => {
     begin(undefined, ASK)

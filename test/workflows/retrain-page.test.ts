@@ -5,12 +5,24 @@ import { retrainDetails } from '../../workflows/retraining/page'
 
 const OPENS_MS = Date.UTC(2027, 0, 4, 8)
 const STATUS: RetrainStatus = {
-  ...{ schedule: 'ranker', revision: 1, owner: 'ada', state: 'waiting', message: 'It waits.' },
-  ...{ startedAtMs: 0, reservations: [], warnings: [], jobs: [] },
+  schedule: 'ranker',
+  revision: 1,
+  owner: 'ada',
+  state: 'waiting',
+  message: 'It waits.',
+  startedAtMs: 0,
+  reservations: [],
+  warnings: [],
+  jobs: [],
   run: {
-    ...{ id: '2027-01-04', jobPrefix: 'ranker-20270104' },
+    id: '2027-01-04',
+    jobPrefix: 'ranker-20270104',
     dates: {
-      ...{ nominal: '2027-01-04', opensAtMs: OPENS_MS, zone: 'UTC', isByHand: false, notes: [] },
+      nominal: '2027-01-04',
+      opensAtMs: OPENS_MS,
+      zone: 'UTC',
+      isByHand: false,
+      notes: [],
       window: { start: '2026-10-01', end: '2027-01-01' },
     },
   },
@@ -48,15 +60,25 @@ describe('the page of a run', () => {
 
   it('shows the model, what the gate said, and the last reservations', () => {
     const model = {
-      ...{ jobId: 'job-1', checkpointId: '7-1', step: 7, digest: '0123456789abcdef' },
+      jobId: 'job-1',
+      checkpointId: '7-1',
+      step: 7,
+      digest: '0123456789abcdef',
       artifactsUrl: 's3://b/a',
     }
     const verdict = {
-      ...{ isPassed: true, message: 'loss is 1.5.', metric: 'loss', value: 1.5, production: null },
+      isPassed: true,
+      message: 'loss is 1.5.',
+      metric: 'loss',
+      value: 1.5,
+      production: null,
       productionFrom: 'none' as const,
     }
     const reservations = ['res-1', 'res-2', 'res-3', 'res-4'].map((id) => ({
-      ...{ id, state: 'unavailable' as const, message: 'It costs $5.', spentMicroUsd: 0 },
+      id,
+      state: 'unavailable' as const,
+      message: 'It costs $5.',
+      spentMicroUsd: 0,
     }))
     const lines = linesOf({ model, verdict, reservations })
     expect(lines.filter((line) => line.startsWith('- capacity'))).toEqual([

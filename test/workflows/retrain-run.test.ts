@@ -42,11 +42,15 @@ jest.mock('@temporalio/workflow', () => ({
     throw new Continued('continues in a fresh history')
   },
   workflowInfo: () => ({
-    ...{ workflowId: `retrain/${SCHEDULE}-1`, startTime: new Date(0) },
+    workflowId: `retrain/${SCHEDULE}-1`,
+    startTime: new Date(0),
     continueAsNewSuggested: isSuggested,
   }),
-  ...{ allHandlersFinished: () => true, setCurrentDetails: (text: string) => (page = text) },
-  ...{ defineQuery: String, defineSignal: String, defineUpdate: String },
+  allHandlersFinished: () => true,
+  setCurrentDetails: (text: string) => (page = text),
+  defineQuery: String,
+  defineSignal: String,
+  defineUpdate: String,
   setHandler: (
     name: string,
     handle: (update: object) => unknown,
@@ -66,17 +70,28 @@ jest.mock('../../workflows/retraining/activities', () => ({
 const { RetrainRun } = jest.requireActual<typeof Runs>('../../workflows/retraining/run')
 
 const RUN: RunRef = {
-  ...{ id: '2027-01-01', jobPrefix: 'ranker-20270101' },
+  id: '2027-01-01',
+  jobPrefix: 'ranker-20270101',
   dates: {
-    ...{ nominal: '2027-01-01', opensAtMs: 0, zone: 'UTC', isByHand: false, notes: [] },
+    nominal: '2027-01-01',
+    opensAtMs: 0,
+    zone: 'UTC',
+    isByHand: false,
+    notes: [],
     window: { start: '2026-10-01', end: '2027-01-01' },
   },
 }
 
 const runWith = (more: Partial<RetrainInput> = {}, notify = {}): Runs.RetrainRun => {
   const run = new RetrainRun({
-    ...{ schedule: SCHEDULE, revision: 1, spec: { ...SPEC_BY_HAND, notify }, bundle: null },
-    ...{ secrets: [], owner: 'ada', deployment: 'dep', ...more },
+    schedule: SCHEDULE,
+    revision: 1,
+    spec: { ...SPEC_BY_HAND, notify },
+    bundle: null,
+    secrets: [],
+    owner: 'ada',
+    deployment: 'dep',
+    ...more,
   })
   run.resolved(RUN)
   return run
@@ -232,9 +247,15 @@ describe('a fresh history', () => {
     run.news.push('News.')
     const fresh = runWith({ carry: await carryOf(run) })
     expect(fresh).toMatchObject({
-      ...{ stepsTried: 2, trainings: 1, isStartedNow: true, isChecked: true, isRehearsed: true },
+      stepsTried: 2,
+      trainings: 1,
+      isStartedNow: true,
+      isChecked: true,
+      isRehearsed: true,
       isUnbegun: true,
-      ...{ placement: { kind: 'open' }, news: ['News.'], status: { state: 'waiting', untilAtMs: 5 } },
+      placement: { kind: 'open' },
+      news: ['News.'],
+      status: { state: 'waiting', untilAtMs: 5 },
     })
     expect(fresh.task().recordSeq).toBe(4)
   })
@@ -250,7 +271,11 @@ describe('a fresh history', () => {
 describe('a reservation of a run', () => {
   const heard = (run: Runs.RetrainRun, id: string, more: Partial<ReservationNotice> = {}): void =>
     void handlers.get('reservation')!.handle({
-      ...{ id, state: 'active', message: 'Held.', spentMicroUsd: 0, ...more },
+      id,
+      state: 'active',
+      message: 'Held.',
+      spentMicroUsd: 0,
+      ...more,
     })
   const held = ownedOf()
   const moved = ownedOf({ endsAtMs: held.endsAtMs! + 1 })
@@ -417,7 +442,10 @@ describe('a run in the Temporal UI', () => {
 
 describe('news of a reservation', () => {
   const waits = (message: string): ReservationNotice => ({
-    ...{ id: 'res-1', state: 'awaiting-approval', message, spentMicroUsd: 0 },
+    id: 'res-1',
+    state: 'awaiting-approval',
+    message,
+    spentMicroUsd: 0,
   })
 
   it('that need a person are reported once, and again when they change', () => {

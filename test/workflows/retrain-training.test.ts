@@ -53,7 +53,8 @@ const KEPT = 'Its checkpoint of step 9 is kept.'
 const ENDS_MS = NOW_MS + DAY_MS
 /** With `endsAtMs: undefined`, it has no end. */
 const reserved = (more: object = {}): RunPlacement & { kind: 'reserved' } => ({
-  ...{ kind: 'reserved', backend: 'ec2' },
+  kind: 'reserved',
+  backend: 'ec2',
   reservation: { ...ownedOf({ endsAtMs: ENDS_MS }), ...more },
 })
 
@@ -64,7 +65,10 @@ let warnings: string[]
 function begin(placement: RunPlacement): Promise<Trainings.TrainingEnd> {
   warnings = []
   run = {
-    ...{ placement, trainings: 2, stop: undefined, isCapacityLost: false },
+    placement,
+    trainings: 2,
+    stop: undefined,
+    isCapacityLost: false,
     task: () => ({ recordSeq: 7 }),
     warn: (...more: string[]) => warnings.push(...more),
   } as unknown as typeof run
@@ -148,7 +152,9 @@ describe('a training whose capacity is gone', () => {
       [
         'train',
         {
-          ...{ part: 'training', number: 3, source: MODEL.source },
+          part: 'training',
+          number: 3,
+          source: MODEL.source,
           placement: { kind: 'open', backends: [{ backend: 'lambda' }] },
         },
       ],

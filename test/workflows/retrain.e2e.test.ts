@@ -46,15 +46,25 @@ describe('a retraining run', () => {
       })
       const production = await readProduction(store, SCHEDULE)
       expect(production).toMatchObject({
-        ...{ seq: 1, previousSeq: null, schedule: SCHEDULE, run: result.run.id },
-        ...{ jobId: jobOfToday('train'), window: result.run.dates.window, bundleSha256: null },
+        seq: 1,
+        previousSeq: null,
+        schedule: SCHEDULE,
+        run: result.run.id,
+        jobId: jobOfToday('train'),
+        window: result.run.dates.window,
+        bundleSha256: null,
         metric: { name: 'loss', value: 1.5 },
       })
       expect(production!.digest).toMatch(/^[0-9a-f]{64}$/)
       expect(JSON.parse((await store.get(layout.production(SCHEDULE)))!.toString())).toEqual(production)
       const entries = await readRun(store, SCHEDULE, result.run.id)
       expect(entries.map(({ kind }) => kind)).toEqual([
-        ...['started', 'checked', 'model', 'judged', 'promoted', 'finished'],
+        'started',
+        'checked',
+        'model',
+        'judged',
+        'promoted',
+        'finished',
       ])
       const [run] = await readRuns(store, SCHEDULE, 5)
       expect(run?.result).toEqual(result)
@@ -187,8 +197,15 @@ describe('a retraining run', () => {
       const { store } = deployment
       await willMeasure(deployment, 1.5)
       const other = {
-        ...{ jobId: 'other', checkpointId: '1-1', step: 1, digest: 'd', artifactsUrl: 'u' },
-        ...{ promotedAtMs: 0, schedule: 'other', run: 'other-run', bundleSha256: null },
+        jobId: 'other',
+        checkpointId: '1-1',
+        step: 1,
+        digest: 'd',
+        artifactsUrl: 'u',
+        promotedAtMs: 0,
+        schedule: 'other',
+        run: 'other-run',
+        bundleSha256: null,
         window: { start: '2000-01-01', end: '2000-04-01' },
       }
       // Another run promotes between the gate and the command.

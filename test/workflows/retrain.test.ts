@@ -42,8 +42,11 @@ jest.mock('@temporalio/workflow', () => ({
     throw new Continued('continues in a fresh history')
   },
   workflowInfo: () => info,
-  ...{ allHandlersFinished: () => true, setCurrentDetails: () => undefined },
-  ...{ defineQuery: String, defineSignal: String, defineUpdate: String },
+  allHandlersFinished: () => true,
+  setCurrentDetails: () => undefined,
+  defineQuery: String,
+  defineSignal: String,
+  defineUpdate: String,
   setHandler: (name: string, handle: (update: object) => unknown) => handlers.set(name, handle),
 }))
 jest.mock('../../workflows/attributes', () => ({
@@ -79,17 +82,28 @@ const PREPARED = { jobId: 'job' }
 const TRAINED = { model: { jobId: 'job', step: 9, digest: 'd' }, source: {} }
 
 const runOf = (opensInMs: number, more: Partial<RunRef['dates']> = {}): RunRef => ({
-  ...{ id: '2027-01-01', jobPrefix: 'ranker-20270101' },
+  id: '2027-01-01',
+  jobPrefix: 'ranker-20270101',
   dates: {
-    ...{ nominal: '2027-01-01', opensAtMs: START_MS + opensInMs, zone: 'UTC', isByHand: false, notes: [] },
-    ...{ window: { start: '2026-10-01', end: '2027-01-01' }, ...more },
+    nominal: '2027-01-01',
+    opensAtMs: START_MS + opensInMs,
+    zone: 'UTC',
+    isByHand: false,
+    notes: [],
+    window: { start: '2026-10-01', end: '2027-01-01' },
+    ...more,
   },
 })
 
 function begin(spec: Partial<RetrainSpec> = {}): Promise<RetrainResult> {
   const input: RetrainInput = {
-    ...{ schedule: SCHEDULE, revision: 1, spec: { ...SPEC_BY_HAND, ...spec }, bundle: null },
-    ...{ secrets: [], owner: 'ada', deployment: 'dep' },
+    schedule: SCHEDULE,
+    revision: 1,
+    spec: { ...SPEC_BY_HAND, ...spec },
+    bundle: null,
+    secrets: [],
+    owner: 'ada',
+    deployment: 'dep',
   }
   const running = retrain(input)
   running.catch(() => undefined)
@@ -117,7 +131,8 @@ const has =
     void (run.placement = placement)
 const OPEN: RunPlacement = { kind: 'open' }
 const reservedIn = (ms: number): RunPlacement => ({
-  ...{ kind: 'reserved', backend: 'ec2' },
+  kind: 'reserved',
+  backend: 'ec2',
   reservation: ownedOf({ startsAtMs: START_MS + ms }),
 })
 const stop =
@@ -138,8 +153,12 @@ beforeEach(() => {
   ;[waiting, asked] = [[], []]
   handlers = new Map()
   info = {
-    ...{ workflowId: `retrain/${SCHEDULE}-1`, runId: 'run-1', firstExecutionRunId: 'run-1' },
-    ...{ startTime: new Date(START_MS), searchAttributes: {}, continueAsNewSuggested: false },
+    workflowId: `retrain/${SCHEDULE}-1`,
+    runId: 'run-1',
+    firstExecutionRunId: 'run-1',
+    startTime: new Date(START_MS),
+    searchAttributes: {},
+    continueAsNewSuggested: false,
   }
   steps = {
     resolveRun: () => runOf(0),
@@ -160,13 +179,27 @@ describe('a run whose window is open', () => {
     }
     const result = await begin()
     expect(names()).toEqual([
-      ...['resolveRun', 'getCapacity', 'checkRun', 'prepare', 'train', 'judge'],
-      ...['releaseAll', 'finishRun'],
+      'resolveRun',
+      'getCapacity',
+      'checkRun',
+      'prepare',
+      'train',
+      'judge',
+      'releaseAll',
+      'finishRun',
     ])
     expect(result).toEqual({
-      ...{ schedule: SCHEDULE, run: runOf(0), state: 'promoted', message: 'Version 4 is in production.' },
-      ...{ warnings: [], startedAtMs: START_MS, endedAtMs: START_MS, model: TRAINED.model },
-      ...{ costMicroUsd: 7, capacityMicroUsd: 0, jobs: status().jobs },
+      schedule: SCHEDULE,
+      run: runOf(0),
+      state: 'promoted',
+      message: 'Version 4 is in production.',
+      warnings: [],
+      startedAtMs: START_MS,
+      endedAtMs: START_MS,
+      model: TRAINED.model,
+      costMicroUsd: 7,
+      capacityMicroUsd: 0,
+      jobs: status().jobs,
     })
     expect(status()).toMatchObject({ state: 'promoted', endedAtMs: START_MS })
     expect(inputOf('prepare')).toEqual({ part: 'training', placement: OPEN, number: 1 })
@@ -174,7 +207,10 @@ describe('a run whose window is open', () => {
     expect(inputOf('judge')).toBe(TRAINED)
     expect(inputOf('checkRun')).toMatchObject({ placement: OPEN })
     expect(inputOf('attributes')).toEqual({
-      ...{ name: SCHEDULE, owner: 'ada', state: 'starting', reason: 'starting' },
+      name: SCHEDULE,
+      owner: 'ada',
+      state: 'starting',
+      reason: 'starting',
     })
   })
 
@@ -182,7 +218,9 @@ describe('a run whose window is open', () => {
     steps['getCapacity'] = () => 'Every way was tried.'
     const failure = await begin().catch((error: unknown) => error)
     expect(failure).toMatchObject({
-      ...{ type: 'retraining-failed', message: 'Every way was tried.', nonRetryable: true },
+      type: 'retraining-failed',
+      message: 'Every way was tried.',
+      nonRetryable: true,
       details: [{ state: 'failed', message: 'Every way was tried.' }],
     })
     expect(names()).toEqual(['resolveRun', 'getCapacity', 'releaseAll', 'finishRun'])
@@ -214,7 +252,9 @@ describe('a run whose window is open', () => {
   it('that is cancelled closes as cancelled, with its result', async () => {
     steps['getCapacity'] = stop('cancelled')
     await expect(begin()).rejects.toMatchObject({
-      ...{ name: 'CancelledFailure', message: 'Stopped by ada.', details: [{ state: 'cancelled' }] },
+      name: 'CancelledFailure',
+      message: 'Stopped by ada.',
+      details: [{ state: 'cancelled' }],
     })
   })
 
@@ -239,7 +279,9 @@ describe('the dates of a run', () => {
     const { input, ...more } = inputOf('resolveRun')
     expect(input).toMatchObject({ schedule: SCHEDULE, owner: 'ada' })
     expect(more).toEqual({
-      ...{ workflowId: `retrain/${SCHEDULE}-1`, runId: 'run-1', scheduledAtMs: START_MS },
+      workflowId: `retrain/${SCHEDULE}-1`,
+      runId: 'run-1',
+      scheduledAtMs: START_MS,
     })
   })
 
@@ -251,7 +293,9 @@ describe('the dates of a run', () => {
     })
     await begin()
     expect(inputOf('resolveRun')).toMatchObject({
-      ...{ firstRunId: 'run-0', runId: 'run-1', scheduledAtMs: START_MS - MINUTE_MS },
+      firstRunId: 'run-0',
+      runId: 'run-1',
+      scheduledAtMs: START_MS - MINUTE_MS,
     })
   })
 
@@ -288,7 +332,9 @@ describe('a run before its window', () => {
     const running = begin(CHECKS)
     await settled()
     expect(status()).toMatchObject({
-      ...{ state: 'waiting', message: 'Waiting until the checks.', untilAtMs: START_MS + 8 * DAY_MS },
+      state: 'waiting',
+      message: 'Waiting until the checks.',
+      untilAtMs: START_MS + 8 * DAY_MS,
     })
     expect(await endWait()).toBe(`until the checks: ${8 * DAY_MS}`)
     expect(names().at(-1)).toBe('checkRun')
@@ -358,7 +404,9 @@ describe('capacity that is lost', () => {
       for (let before = 1; before < wait; before++) await endWait()
       await endWait(() => loses(run))
       expect(names().filter((name) => /getCapacity|giveBack/.test(name))).toEqual([
-        ...['getCapacity', 'giveBack', 'getCapacity'],
+        'getCapacity',
+        'giveBack',
+        'getCapacity',
       ])
       expect(status().warnings).toEqual([
         'The capacity is lost: r-1 failed. The next step of the file is tried.',
@@ -379,7 +427,13 @@ describe('capacity that is lost', () => {
     steps['train'] = () => ((times += 1) === 1 ? { kind: 'lost' } : { kind: 'trained', trained: TRAINED })
     const { warnings } = await begin()
     expect(names().filter((name) => /prepare|giveBack|train|getCap/.test(name))).toEqual([
-      ...['getCapacity', 'prepare', 'train', 'giveBack', 'getCapacity', 'prepare', 'train'],
+      'getCapacity',
+      'prepare',
+      'train',
+      'giveBack',
+      'getCapacity',
+      'prepare',
+      'train',
     ])
     expect(warnings).toEqual(['The capacity is lost: its place is lost. The next step of the file is tried.'])
   })

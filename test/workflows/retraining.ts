@@ -15,21 +15,29 @@ export const UI_URL = 'http://ui.test/namespaces/n/workflows'
 export const SPEC_BY_HAND: RetrainSpec = {
   name: SCHEDULE,
   calendar: {
-    ...{ months: [1], day: { kind: 'date', day: 1 }, hour: 0, minute: 0, zone: 'UTC' },
-    ...{ blackouts: [], onBlackout: 'skip' },
+    months: [1],
+    day: { kind: 'date', day: 1 },
+    hour: 0,
+    minute: 0,
+    zone: 'UTC',
+    blackouts: [],
+    onBlackout: 'skip',
   },
-  ...{ leadMs: 0, overlap: 'queue', data: { period: 'quarter' }, overrun: {}, checkMs: 0, notify: {} },
+  leadMs: 0,
+  overlap: 'queue',
+  data: { period: 'quarter' },
+  overrun: {},
+  checkMs: 0,
+  notify: {},
   job: { run: 'train --from {{ window.start }}', checkpoint: { directory: 'checkpoints' } },
 }
 
 export const GATED: Partial<RetrainSpec> = {
   evaluation: {
-    ...{
-      metric: 'loss',
-      better: 'lower',
-      tolerance: { kind: 'relative', value: 0.1 },
-      production: 'recorded',
-    },
+    metric: 'loss',
+    better: 'lower',
+    tolerance: { kind: 'relative', value: 0.1 },
+    production: 'recorded',
     job: { run: 'evaluate {{ model.job }}' },
   },
   promotion: { model: SCHEDULE, isAsked: false, askMs: 60_000 },
@@ -47,12 +55,20 @@ export async function startRun(
   id = '1',
 ): Promise<RunHandle> {
   const input: RetrainInput = {
-    ...{ schedule: SCHEDULE, revision: 1, spec: { ...SPEC_BY_HAND, ...spec }, bundle: null },
-    ...{ secrets: [], owner: 'somebody', deployment: DEPLOYMENT_ID, uiUrl: UI_URL },
+    schedule: SCHEDULE,
+    revision: 1,
+    spec: { ...SPEC_BY_HAND, ...spec },
+    bundle: null,
+    secrets: [],
+    owner: 'somebody',
+    deployment: DEPLOYMENT_ID,
+    uiUrl: UI_URL,
   }
   const workflowId = `${retrainScheduleId(SCHEDULE)}-${id}`
   const handle = await deployment.client.workflow.start(WORKFLOW_TYPES.retrain, {
-    ...{ workflowId, taskQueue: ORCHESTRATOR_QUEUE, args: [input] },
+    workflowId,
+    taskQueue: ORCHESTRATOR_QUEUE,
+    args: [input],
   })
   return handle
 }
@@ -80,8 +96,13 @@ export function opensIn(days: number): { spec: Partial<RetrainSpec>; opensAtMs: 
   const opensAtMs = Math.floor((nowMs + days * DAY_MS) / MINUTE_MS) * MINUTE_MS
   const date = new Date(opensAtMs)
   const calendar: RetrainSpec['calendar'] = {
-    ...{ months: [date.getUTCMonth() + 1], day: { kind: 'date', day: date.getUTCDate() }, zone: 'UTC' },
-    ...{ hour: date.getUTCHours(), minute: date.getUTCMinutes(), blackouts: [], onBlackout: 'skip' },
+    months: [date.getUTCMonth() + 1],
+    day: { kind: 'date', day: date.getUTCDate() },
+    zone: 'UTC',
+    hour: date.getUTCHours(),
+    minute: date.getUTCMinutes(),
+    blackouts: [],
+    onBlackout: 'skip',
   }
   return { spec: { calendar, leadMs: opensAtMs - nowMs }, opensAtMs }
 }
@@ -109,7 +130,9 @@ export async function resetBeforeChild(
   const started = events!.find((event) => event.startChildWorkflowExecutionInitiatedEventAttributes)!
   const { workflowTaskCompletedEventId } = started.startChildWorkflowExecutionInitiatedEventAttributes!
   await client.workflowService.resetWorkflowExecution({
-    ...{ namespace, reason: 'a test', requestId: 'reset-1' },
+    namespace,
+    reason: 'a test',
+    requestId: 'reset-1',
     workflowExecution: { workflowId: run.workflowId, runId: run.firstExecutionRunId },
     workflowTaskFinishEventId: workflowTaskCompletedEventId!,
   })

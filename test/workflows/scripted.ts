@@ -68,10 +68,13 @@ export function workflowModule(): object {
   const condition: typeof wait = (...args) => Promise.race([wait(...args), untilCancelled()])
   return {
     ...jest.requireActual<object>('@temporalio/common'),
-    ...{ CancellationScope, condition },
+    CancellationScope,
+    condition,
     isCancellation: (error: { cause?: unknown }) => error.cause instanceof CancelledFailure,
     sleep: (limitMs: number, options?: { summary: string }) => condition(() => false, limitMs, options),
-    ...{ defineQuery: String, defineSignal: String, defineUpdate: String },
+    defineQuery: String,
+    defineSignal: String,
+    defineUpdate: String,
     setHandler: (
       name: string,
       handle: (argument?: unknown) => unknown,

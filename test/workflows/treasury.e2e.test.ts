@@ -171,7 +171,9 @@ describe('a deployment with budgets for months and owners', () => {
     inWorld({ monthly: MONTHLY }, async (deployment) => {
       const durationMs = 3_600_000
       const plan = await deployment.client.activity.execute<PlanReport>('previewPlan', {
-        ...{ id: 'plan/treasury', taskQueue: ORCHESTRATOR_QUEUE, args: [{ spec: { ...SPEC, durationMs } }] },
+        id: 'plan/treasury',
+        taskQueue: ORCHESTRATOR_QUEUE,
+        args: [{ spec: { ...SPEC, durationMs } }],
         startToCloseTimeout: patient(10_000),
       })
       const expected = formatUsd(plan.placements[0]!.costMicroUsd)

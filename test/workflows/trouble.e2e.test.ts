@@ -27,7 +27,10 @@ afterAll(() => at.close())
 const inWorld = worldsOn(() => at)
 
 const SUBMITTED = partialEntry({
-  ...{ seq: 0, atMs: 0, kind: 'submitted', summary: 'Submitted.' },
+  seq: 0,
+  atMs: 0,
+  kind: 'submitted',
+  summary: 'Submitted.',
   data: { jobId: 'job-test', spec: SPEC, owner: 'somebody', submittedAtMs: 0 },
 })
 

@@ -11,7 +11,7 @@ export function machineOf(instance: Instance): Machine {
     zone: instance.Placement?.AvailabilityZone ?? '',
     subnet: instance.SubnetId || undefined,
     capacityType: capacityTypeOf(instance.InstanceLifecycle, reservation),
-    ...(reservation && { reservation }),
+    reservation: reservation ? reservation : undefined,
     launchedAtMs: instance.LaunchTime?.getTime() ?? 0,
     tags: tagsOf(instance.Tags),
     ...(StateReason?.Code && { reason: { code: StateReason.Code, message: StateReason.Message ?? '' } }),

@@ -10,10 +10,17 @@ const LAUNCHED_AT_MS = 1_795_321_363_396
 const PRICE = 360_000
 
 const handle: MachineHandle = {
-  ...{ backend: 'here', kind: 'machine', id: 'm-1', attemptId: 'job-test-1', launchedAtMs: LAUNCHED_AT_MS },
+  backend: 'here',
+  kind: 'machine',
+  id: 'm-1',
+  attemptId: 'job-test-1',
+  launchedAtMs: LAUNCHED_AT_MS,
   realised: {
-    ...{ capacityType: 'on-demand', type: 'small', place: 'a' },
-    ...{ priceMicroUsdPerHour: PRICE, billedAtLeastMs: MINUTE_MS },
+    capacityType: 'on-demand',
+    type: 'small',
+    place: 'a',
+    priceMicroUsdPerHour: PRICE,
+    billedAtLeastMs: MINUTE_MS,
   },
 }
 const order = { offers: [], priceMaxMicroUsdPerHour: PRICE } as unknown as Order
@@ -45,7 +52,8 @@ describe('another machine that the provider made of the order', () => {
   it('costs whole steps and the least that is billed, from its launch to its end, or until now', () => {
     const other = (id: string, realised: object): MachineHandle => ({
       ...handle,
-      ...{ id, realised: { ...handle.realised, ...realised } },
+      id,
+      realised: { ...handle.realised, ...realised },
     })
     const perHour = other('m-2', { billedInStepsOfMs: HOUR_MS })
     const nowMs = LAUNCHED_AT_MS + 61 * MINUTE_MS

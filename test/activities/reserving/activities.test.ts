@@ -20,7 +20,10 @@ describe('a look for capacity', () => {
     expect(verdict).toMatchObject({ kind: 'buy', account: 'account-1', sends: 0 })
     const [entry] = await desk.record()
     expect(entry).toMatchObject({
-      ...{ seq: 1, atMs: START_MS, kind: 'looked', summary: verdict.message },
+      seq: 1,
+      atMs: START_MS,
+      kind: 'looked',
+      summary: verdict.message,
       data: { wish: WISH, quotes: [{ type: 'p5' }], owned: [], verdict: { kind: 'buy' } },
     })
   })
@@ -187,7 +190,11 @@ describe('a second purchase with the tags of a wish', () => {
     const stray = desk.hourly()
     desk.hourly({ tags: { deployment: 'other', intent: INTENT } })
     const held = {
-      ...({ state: 'active', upfrontMicroUsd: 0, idleMicroUsd: 0, idleMs: 0, misses: 0 } as const),
+      state: 'active' as const,
+      upfrontMicroUsd: 0,
+      idleMicroUsd: 0,
+      idleMs: 0,
+      misses: 0,
       reservation: desk.market.reservation(ref.id)!,
     }
     const look = (): Promise<{ warning?: string }> =>
@@ -266,7 +273,11 @@ describe('a change of the machines', () => {
 
 describe('a split', () => {
   const part = {
-    ...{ reservationId: 'res-part', owner: 'ada', deployment: 'dep', submittedAtMs: START_MS, rule: {} },
+    reservationId: 'res-part',
+    owner: 'ada',
+    deployment: 'dep',
+    submittedAtMs: START_MS,
+    rule: {},
     wish: { ...WISH, kind: 'hourly', count: 1 },
   } as const
   const split = (desk: Desk, ref: { id: string; region: string }, count = 1): Promise<OwnedReservation> =>
@@ -283,7 +294,8 @@ describe('a split', () => {
     expect(desk.market.held().map(({ total }) => total)).toEqual([3, 1])
     expect(await desk.record('res-part')).toMatchObject([{ seq: 0, kind: 'requested', data: part }])
     expect(await desk.purchases.effect({ intent: 'res-part', send: 1 })).toMatchObject({
-      ...{ kind: 'bought', reservationId: made.id },
+      kind: 'bought',
+      reservationId: made.id,
     })
     const claim = { backend: 'scripted', ownedId: made.id, intent: 'res-b' }
     expect(await claimReservation(desk.store, claim)).toBe('res-part')
@@ -338,7 +350,11 @@ describe('a look for an extension', () => {
   async function running(reservationId?: string): Promise<{ desk: Desk; reservation: OwnedReservation }> {
     const desk = new Desk()
     const id = desk.market.hold({
-      ...{ kind: 'prepaid', ...HOURLY, total: 1, startsAtMs: START_MS, endsAtMs: START_MS + 3.5 * HOUR_MS },
+      kind: 'prepaid',
+      ...HOURLY,
+      total: 1,
+      startsAtMs: START_MS,
+      endsAtMs: START_MS + 3.5 * HOUR_MS,
     })
     desk.market.sell({ kind: 'extension', reservation: id, durationMs: DAY_MS, upfrontMicro: microUsd(9) })
     const realised = { reservationId: reservationId ?? id }
@@ -347,7 +363,12 @@ describe('a look for an extension', () => {
     const launched = { expected: { costMicroUsd: 1, durationMs: 4 * HOUR_MS, forecast } }
     const offers = [{ reservationId: id, shape: { accelerator: 'H100' } }]
     await putDocument(desk.store, layout.record('job-a', 3), {
-      ...{ seq: 3, atMs: START_MS, kind: 'launched', attempt: 1, summary: '', data: { ...launched, offers } },
+      seq: 3,
+      atMs: START_MS,
+      kind: 'launched',
+      attempt: 1,
+      summary: '',
+      data: { ...launched, offers },
     })
     desk.resources = [RUNNING, { ...RUNNING, owner: { ...RUNNING.owner, deployment: 'other' } }]
     return { desk, reservation: desk.market.reservation(id)! }
@@ -390,7 +411,11 @@ describe('a look for an extension', () => {
     const { desk, reservation } = await running()
     const spec = { name: 'a', durationMs: 100 * HOUR_MS } as JobSpec
     await putDocument(desk.store, layout.record('job-a', 1), {
-      ...{ seq: 1, atMs: START_MS, kind: 'resolved', summary: '', data: { spec } },
+      seq: 1,
+      atMs: START_MS,
+      kind: 'resolved',
+      summary: '',
+      data: { spec },
     })
     const asked: JobSpec[] = []
     const place = (usd: number, reservationId?: string): object => ({
@@ -414,7 +439,8 @@ describe('a look for an extension', () => {
     })
     expect(asked).toEqual([{ ...spec, durationMs: HOUR_MS, durationOn: 'H100' }])
     expect((await desk.record()).at(-1)).toMatchObject({
-      ...{ seq: 50, kind: 'judged-extension' },
+      seq: 50,
+      kind: 'judged-extension',
       data: {
         facts: { rule, elsewhere: { 'job-a': { costMicroUsd: microUsd(12) } }, quotes: [{}] },
         decision: { kind: 'extend' },
@@ -429,7 +455,11 @@ describe('a look for an extension', () => {
     const { desk, reservation } = await running()
     const spec = { name: 'a', reservation: 'res-1', regions: ['b'], backends: [] } as unknown as JobSpec
     await putDocument(desk.store, layout.record('job-a', 1), {
-      ...{ seq: 1, atMs: START_MS, kind: 'resolved', summary: '', data: { spec } },
+      seq: 1,
+      atMs: START_MS,
+      kind: 'resolved',
+      summary: '',
+      data: { spec },
     })
     const asked: JobSpec[] = []
     const preview = async (rest: JobSpec): Promise<PlanReport> => {

@@ -40,12 +40,20 @@ export class BuyingPlace {
 
   constructor(options: Partial<MarketOptions> = {}) {
     this.market = new ReservationMarket({
-      ...{ clock: this.clock, payment: { kind: 'confirmed', afterMs: 0 } },
+      clock: this.clock,
+      payment: { kind: 'confirmed', afterMs: 0 },
       ...options,
     })
     this.market.sell({
-      ...{ kind: 'prepaid', type: 'p5', region: 'east', zone: 'east-a', count: 4, stock: 3 },
-      ...{ startsAtMs: START_MS + DAY_MS, durationMs: 2 * DAY_MS, upfrontMicro: 1_000_000 },
+      kind: 'prepaid',
+      type: 'p5',
+      region: 'east',
+      zone: 'east-a',
+      count: 4,
+      stock: 3,
+      startsAtMs: START_MS + DAY_MS,
+      durationMs: 2 * DAY_MS,
+      upfrontMicro: 1_000_000,
     })
     this.reserving = createScriptedReserving(this.market)
   }
@@ -53,7 +61,12 @@ export class BuyingPlace {
   order(changes: Partial<ReservationOrder> = {}, wish: Partial<CapacityWish> = {}): ReservationOrder {
     const [quote] = this.market.quotes({ ...WISH, ...wish }, 'east') as [CapacityQuote]
     return {
-      ...{ intent: INTENT, send: 1, deployment: 'dep', owner: 'ada', backend: 'scripted', quote },
+      intent: INTENT,
+      send: 1,
+      deployment: 'dep',
+      owner: 'ada',
+      backend: 'scripted',
+      quote,
       ...changes,
     }
   }
@@ -79,8 +92,14 @@ export class BuyingPlace {
   untagged(changes: Partial<Parameters<ReservationMarket['hold']>[0]> = {}): string {
     const { startsAtMs, endsAtMs } = this.order().quote
     return this.market.hold({
-      ...{ kind: 'prepaid', type: 'p5', region: 'east', zone: 'east-a', total: 4, startsAtMs },
-      ...{ endsAtMs: endsAtMs!, createdAtMs: START_MS - HOUR_MS },
+      kind: 'prepaid',
+      type: 'p5',
+      region: 'east',
+      zone: 'east-a',
+      total: 4,
+      startsAtMs,
+      endsAtMs: endsAtMs!,
+      createdAtMs: START_MS - HOUR_MS,
       ...changes,
     })
   }

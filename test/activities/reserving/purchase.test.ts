@@ -19,10 +19,15 @@ describe('a purchase', () => {
     expect(await place.buy(order)).toMatchObject({ kind: 'reserved', reservation: { intent: INTENT } })
     const [made] = place.market.purchases
     expect(await place.purchases.read(order)).toEqual({
-      ...{ kind: 'sent', order, atMs: START_MS, ownedBefore: [before] },
+      kind: 'sent',
+      order,
+      atMs: START_MS,
+      ownedBefore: [before],
     })
     expect(await place.purchases.effect(order)).toEqual({
-      ...{ kind: 'bought', reservationId: made!.id, atMs: START_MS },
+      kind: 'bought',
+      reservationId: made!.id,
+      atMs: START_MS,
     })
   })
 
@@ -85,7 +90,8 @@ describe('a purchase', () => {
       },
     }
     expect(await place.buy(place.order(), { reserving })).toMatchObject({
-      ...{ kind: 'unconfirmed', failure: { message: expect.stringMatching(message) } },
+      kind: 'unconfirmed',
+      failure: { message: expect.stringMatching(message) },
     })
     const { id } = place.market.purchases[0]!
     expect(await place.find()).toMatchObject({ kind: 'found', reservation: { id } })
@@ -216,7 +222,9 @@ describe('a purchase with a lost answer', () => {
     expect((await place.buy(order)).kind).toBe('unconfirmed')
     await place.clock.advance(10 * MINUTE_MS - 1)
     expect(await place.find(order)).toEqual({
-      ...{ kind: 'absent', sentAtMs: START_MS, candidates: [] },
+      kind: 'absent',
+      sentAtMs: START_MS,
+      candidates: [],
       saw: `2026-11-02T00:09:59Z: of 0 reservations in east, none has the tag of res-a; 0 appeared since ${order.quote.id} was ordered, 0 of them match the order and have no tags.`,
     })
     await place.clock.advance(1)
@@ -272,8 +280,13 @@ describe('a purchase with a lost answer', () => {
     await place.buy(order)
     const like = place.untagged()
     const others: Parameters<BuyingPlace['untagged']>[0][] = [
-      ...[{ type: 'p4' }, { zone: 'east-b' }, { total: 3 }, { endsAtMs: START_MS + DAY_MS }],
-      ...[{ tags: { intent: 'res-b' } }, { tags: { deployment: 'dep' } }, { cancelledAtMs: START_MS }],
+      { type: 'p4' },
+      { zone: 'east-b' },
+      { total: 3 },
+      { endsAtMs: START_MS + DAY_MS },
+      { tags: { intent: 'res-b' } },
+      { tags: { deployment: 'dep' } },
+      { cancelledAtMs: START_MS },
       { kind: 'hourly' },
     ]
     for (const other of others) place.untagged(other)
@@ -312,7 +325,8 @@ describe('an extension', () => {
     expect((await place.buy(order)).kind).toBe('unconfirmed')
     await place.clock.advance(afterMs)
     expect(await place.find(order)).toMatchObject({
-      ...{ kind: 'found', reservation: { id: order.quote.extends } },
+      kind: 'found',
+      reservation: { id: order.quote.extends },
     })
     expect((await place.buy(order)).kind).toBe('reserved')
     expect(place.market.purchases).toHaveLength(2)

@@ -13,8 +13,13 @@ import { SCHEDULE, SPEC_BY_HAND } from '../../workflows/retraining'
 const NOW_MS = Date.UTC(2027, 0, 4)
 const MODEL = { jobId: 'job', checkpointId: '1-1', step: 1, digest: 'd', artifactsUrl: 'u' }
 const INPUT = {
-  ...{ schedule: SCHEDULE, revision: 1, spec: SPEC_BY_HAND, bundle: null, secrets: [] },
-  ...{ owner: 'ada', deployment: DEPLOYMENT_ID },
+  schedule: SCHEDULE,
+  revision: 1,
+  spec: SPEC_BY_HAND,
+  bundle: null,
+  secrets: [],
+  owner: 'ada',
+  deployment: DEPLOYMENT_ID,
 }
 
 let store: MemoryStore

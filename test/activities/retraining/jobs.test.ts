@@ -18,16 +18,28 @@ const taskOf = (
   part: RunJob['part'],
   { job = {}, ...more }: { job?: object; budgetMicroUsd?: number } = {},
 ): PrepareJobTask => ({
-  ...{ part, jobId: 'job-1', recordSeq: 1, ...more },
+  part,
+  jobId: 'job-1',
+  recordSeq: 1,
+  ...more,
   run: {
-    ...{ id: '2027-01-04', jobPrefix: 'ranker-20270104' },
+    id: '2027-01-04',
+    jobPrefix: 'ranker-20270104',
     dates: {
-      ...{ nominal: '2027-01-04', opensAtMs: NOW_MS, zone: 'UTC', isByHand: false, notes: [] },
+      nominal: '2027-01-04',
+      opensAtMs: NOW_MS,
+      zone: 'UTC',
+      isByHand: false,
+      notes: [],
       window: { start: '2026-10-01', end: '2027-01-01' },
     },
   },
   input: {
-    ...{ schedule: SCHEDULE, revision: 1, bundle: null, secrets: [], owner: 'ada' },
+    schedule: SCHEDULE,
+    revision: 1,
+    bundle: null,
+    secrets: [],
+    owner: 'ada',
     deployment: DEPLOYMENT_ID,
     spec: {
       ...SPEC_BY_HAND,

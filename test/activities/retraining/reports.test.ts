@@ -16,15 +16,27 @@ const NOW_MS = Date.UTC(2027, 0, 4)
 const KEY = Buffer.alloc(32, 7)
 const URL = 'https://hooks.test/x'
 const RUN: RunRef = {
-  ...{ id: '2027-01-04', jobPrefix: 'ranker-20270104' },
+  id: '2027-01-04',
+  jobPrefix: 'ranker-20270104',
   dates: {
-    ...{ nominal: '2027-01-04', opensAtMs: NOW_MS, zone: 'UTC', isByHand: false, notes: [] },
+    nominal: '2027-01-04',
+    opensAtMs: NOW_MS,
+    zone: 'UTC',
+    isByHand: false,
+    notes: [],
     window: { start: '2026-10-01', end: '2027-01-01' },
   },
 }
 const STATUS: RetrainStatus = {
-  ...{ schedule: SCHEDULE, revision: 1, owner: 'ada', state: 'waiting', message: 'It waits.' },
-  ...{ startedAtMs: 0, reservations: [], warnings: [], jobs: [] },
+  schedule: SCHEDULE,
+  revision: 1,
+  owner: 'ada',
+  state: 'waiting',
+  message: 'It waits.',
+  startedAtMs: 0,
+  reservations: [],
+  warnings: [],
+  jobs: [],
 }
 
 let store: MemoryStore
@@ -32,10 +44,16 @@ let posted: { url: string; body: { schema: string; text: string; run: RetrainSta
 let deps: RetrainingDeps
 
 const taskOf = (notify: NotifyRule) => ({
-  ...{ run: RUN, recordSeq: 3 },
+  run: RUN,
+  recordSeq: 3,
   input: {
-    ...{ schedule: SCHEDULE, revision: 1, spec: { ...SPEC_BY_HAND, notify }, bundle: null, secrets: [] },
-    ...{ owner: 'ada', deployment: DEPLOYMENT_ID },
+    schedule: SCHEDULE,
+    revision: 1,
+    spec: { ...SPEC_BY_HAND, notify },
+    bundle: null,
+    secrets: [],
+    owner: 'ada',
+    deployment: DEPLOYMENT_ID,
   },
 })
 const tell = (status: Partial<RetrainStatus>, notify: NotifyRule = { webhook: URL }): Promise<void> =>
@@ -61,7 +79,8 @@ describe('the news of a run', () => {
       {
         url: URL,
         body: {
-          ...{ schema: 'crucible/1', run: { ...STATUS, warnings: ['Earlier.', 'Late.', 'A fallback.'] } },
+          schema: 'crucible/1',
+          run: { ...STATUS, warnings: ['Earlier.', 'Late.', 'A fallback.'] },
           text: 'ranker, run 2027-01-04: waiting. It waits. A fallback.',
         },
       },
@@ -103,8 +122,15 @@ describe('the news of a run', () => {
 describe('the last entry of a run', () => {
   it('is its result with the time and the cost, and the first one counts', async () => {
     const result = {
-      ...{ schedule: SCHEDULE, state: 'kept' as const, message: 'Rejected by ada.', warnings: [], jobs: [] },
-      ...{ startedAtMs: 0, run: RUN, costMicroUsd: microUsd(3), capacityMicroUsd: 0 },
+      schedule: SCHEDULE,
+      state: 'kept' as const,
+      message: 'Rejected by ada.',
+      warnings: [],
+      jobs: [],
+      startedAtMs: 0,
+      run: RUN,
+      costMicroUsd: microUsd(3),
+      capacityMicroUsd: 0,
     }
     const first = await finishRun(deps, { ...taskOf({}), result })
     expect(first).toEqual({ ...result, endedAtMs: NOW_MS })

@@ -20,26 +20,25 @@ function noticeOf(status: string, state: ReservationState): Promise<ReservationN
 
 describe('a reservation that another history of the run has asked for', () => {
   it.each([
-    ...([
-      ['RUNNING', 'searching'],
-      ['PAUSED', 'searching'],
-      ['PAUSED', 'scheduled'],
-      ['COMPLETED', 'rejected'],
-    ] as const),
-  ])('is what it last said while it is %s and %s', async (status, state) => {
+    ['RUNNING', 'searching'],
+    ['PAUSED', 'searching'],
+    ['PAUSED', 'scheduled'],
+    ['COMPLETED', 'rejected'],
+  ] as const)('is what it last said while it is %s and %s', async (status, state) => {
     expect(await noticeOf(status, state)).toEqual({
-      ...{ id: 'res-1', state, message: 'Its last word.', spentMicroUsd: 5 },
+      id: 'res-1',
+      state,
+      message: 'Its last word.',
+      spentMicroUsd: 5,
     })
   })
 
   it.each(['TERMINATED', 'CANCELLED'])('is not available once its workflow is %s', async (status) => {
     expect(await noticeOf(status, 'searching')).toEqual({
-      ...{
-        id: 'res-1',
-        state: 'unavailable',
-        message: 'Its workflow was terminated by hand.',
-        spentMicroUsd: 5,
-      },
+      id: 'res-1',
+      state: 'unavailable',
+      message: 'Its workflow was terminated by hand.',
+      spentMicroUsd: 5,
     })
   })
 
@@ -47,7 +46,9 @@ describe('a reservation that another history of the run has asked for', () => {
     const read = (error: Error): Promise<ReservationNotice> =>
       activitiesOf({ describe: () => Promise.reject(error) }).read()
     expect(await read(new WorkflowNotFoundError('not found', 'id', undefined))).toEqual({
-      ...{ id: 'res-1', spentMicroUsd: 0, state: 'unavailable' },
+      id: 'res-1',
+      spentMicroUsd: 0,
+      state: 'unavailable',
       message: 'Its workflow no longer exists.',
     })
     await expect(read(new Error('no answer'))).rejects.toThrow('no answer')
@@ -55,7 +56,9 @@ describe('a reservation that another history of the run has asked for', () => {
 })
 
 const TASK = {
-  ...{ input: { schedule: 'ranker', owner: 'ada' }, run: { id: '2027-01-04' }, recordSeq: 3 },
+  input: { schedule: 'ranker', owner: 'ada' },
+  run: { id: '2027-01-04' },
+  recordSeq: 3,
   reservationId: 'res-1',
 } as unknown as RunTask & { reservationId: string }
 

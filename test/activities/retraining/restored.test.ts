@@ -13,8 +13,13 @@ import { SCHEDULE, SPEC_BY_HAND } from '../../workflows/retraining'
 const NOW_MS = Date.UTC(2027, 0, 4)
 const WORKFLOW = `retrain/${SCHEDULE}-2027-01-01T00:00:00Z`
 const INPUT = {
-  ...{ schedule: SCHEDULE, revision: 1, spec: SPEC_BY_HAND, bundle: null, secrets: [] },
-  ...{ owner: 'ada', deployment: DEPLOYMENT_ID },
+  schedule: SCHEDULE,
+  revision: 1,
+  spec: SPEC_BY_HAND,
+  bundle: null,
+  secrets: [],
+  owner: 'ada',
+  deployment: DEPLOYMENT_ID,
 }
 
 let store: MemoryStore
@@ -41,7 +46,11 @@ const finish = (run: string): Promise<unknown> =>
   putRunEntry(store, { schedule: SCHEDULE, run }, entry(5, 'finished'))
 
 const entry = (seq: number, kind: 'finished' | 'capacity') => ({
-  ...{ seq, atMs: NOW_MS, kind, summary: '', data: {} },
+  seq,
+  atMs: NOW_MS,
+  kind,
+  summary: '',
+  data: {},
 })
 
 describe('a run that a restored server starts again', () => {

@@ -118,7 +118,9 @@ describe('a machine whose runner left no result', () => {
       failure: { message: 'It said nothing.', hint: expect.stringContaining('"out of memory, ***"') },
     })
     expect(await diagnosisOf(input)).toMatchObject({
-      ...{ machine: input.handle!.id, text: 'the console of ***', lastWords: 'out of memory, ***' },
+      machine: input.handle!.id,
+      text: 'the console of ***',
+      lastWords: 'out of memory, ***',
     })
     expect((await settled(input, async () => page)).alive).toEqual([])
   })
@@ -186,14 +188,21 @@ describe('how an attempt ended', () => {
     await place.result(input.order, { artifacts, phases: [...phases], progress })
     const end = { kind: 'failed', isLaunched: true, failure: DOWN } as const
     expect(await settle({ ...input, end })).toMatchObject({
-      ...{ end: { kind: 'succeeded' }, artifacts, phases, progress, stepsLost: 0, handle: input.handle },
+      end: { kind: 'succeeded' },
+      artifacts,
+      phases,
+      progress,
+      stepsLost: 0,
+      handle: input.handle,
     })
   })
 
   it('has as many artifacts as may go through the server, the first ones', async () => {
     const input = inputOf()
     const artifacts = Array.from({ length: 25_000 }, (_, n) => ({
-      ...{ path: `ü/${n}`, sizeBytes: n, sha256: '0'.repeat(64) },
+      path: `ü/${n}`,
+      sizeBytes: n,
+      sha256: '0'.repeat(64),
     }))
     await place.result(input.order, { artifacts })
     const settlement = await settle(input)
@@ -262,7 +271,9 @@ describe('how an attempt ended', () => {
     }
     await place.beat(input.order, { progress: { step: 27, stepsTotal: 100, loss: null, atMs: 1 }, ...news })
     expect(await settle(input)).toMatchObject({
-      ...{ checkpoint: { ...saved, isStepKnown: false }, stepsLost: null, ...news },
+      checkpoint: { ...saved, isStepKnown: false },
+      stepsLost: null,
+      ...news,
     })
   })
 
@@ -283,7 +294,10 @@ describe('how an attempt ended', () => {
     expect(await settle(input)).toMatchObject({
       phases,
       times: {
-        ...{ firstStepAtMs: 6, noNoticeAtMs: 11, lastBeatAtMs: 12, finishedAtMs: null },
+        firstStepAtMs: 6,
+        noNoticeAtMs: 11,
+        lastBeatAtMs: 12,
+        finishedAtMs: null,
         drain: { reason: 'superseded' },
       },
     })
@@ -404,9 +418,17 @@ describe('the end of the machines', () => {
     const input = { ...inputOf({ order: place.order(), handle: null as never }), handle: null }
     const end = { kind: 'failed', isLaunched: false, failure: DOWN } as const
     expect(await settle({ ...input, end })).toEqual({
-      ...{ end, handle: null, costMicroUsd: 0, stepsLost: null, artifacts: [], phases: [] },
+      end,
+      handle: null,
+      costMicroUsd: 0,
+      stepsLost: null,
+      artifacts: [],
+      phases: [],
       times: {
-        ...{ firstStepAtMs: null, noNoticeAtMs: null, lastBeatAtMs: null, finishedAtMs: null },
+        firstStepAtMs: null,
+        noNoticeAtMs: null,
+        lastBeatAtMs: null,
+        finishedAtMs: null,
         drain: { reason: 'superseded', atMs: expect.any(Number) },
       },
     })

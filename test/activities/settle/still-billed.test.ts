@@ -29,7 +29,12 @@ describe('a machine that works no more, and is billed until it is ended', () => 
     const failure = { class: 'capacity', message: 'The machine never started.' } as const
     const end = { kind: 'failed', isLaunched: true, failure } as const
     const input: SettleInput = {
-      ...{ ...place.launched(), timing: QUICK, windowMs: HOUR_MS, end, drainReason: null, recordSeq: 4 },
+      ...place.launched(),
+      timing: QUICK,
+      windowMs: HOUR_MS,
+      end,
+      drainReason: null,
+      recordSeq: 4,
     }
     place.world.faults.add('terminate', { kind: 'ignored' }, { times: 2 })
     const settlement: Settlement = await perform(place.verbs({ backend: unusable() }), 'settle', input)
@@ -45,7 +50,12 @@ describe('a machine that works no more, and is billed until it is ended', () => 
     place = await Place.make({ capabilities: { billsUntil: 'terminate' } })
     const windowMs = 300
     const input: SettleInput = {
-      ...{ ...place.launched(), timing: QUICK, windowMs, end: null, drainReason: null, recordSeq: 4 },
+      ...place.launched(),
+      timing: QUICK,
+      windowMs,
+      end: null,
+      drainReason: null,
+      recordSeq: 4,
     }
     const askedAtMs = place.now()
     await perform(place.verbs({ backend: unusable() }), 'settle', input)

@@ -28,8 +28,13 @@ afterEach(() => place.dispose())
 function inputOf(): SettleInput {
   const { order, handle } = place.launched(place.order({ runner: { queueMs: QUEUE_MS } }))
   return {
-    ...{ order, handle, timing: { ...QUICK, powerOffMs: 0 } },
-    ...{ windowMs: 0, end: null, drainReason: null, recordSeq: 4 },
+    order,
+    handle,
+    timing: { ...QUICK, powerOffMs: 0 },
+    windowMs: 0,
+    end: null,
+    drainReason: null,
+    recordSeq: 4,
   }
 }
 const settle = (input: SettleInput): Promise<Settlement> => perform(place.verbs(), 'settle', input)
@@ -152,7 +157,8 @@ describe('the settlement with a provider that does not confirm ends', () => {
     const input = inputOf()
     await claim(input)
     await expect(settle(input)).rejects.toMatchObject({
-      ...{ type: 'transient', nonRetryable: false },
+      type: 'transient',
+      nonRetryable: false,
       message: expect.stringMatching(/does not confirm that the machine has stopped/),
     })
     expect(place.world.machines[0]).toMatchObject({ isShownGone: true, endedAtMs: undefined })

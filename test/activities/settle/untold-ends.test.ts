@@ -10,7 +10,7 @@ import { perform, Place, QUICK } from '../place'
 /** A machine is shown as stopping for this long after the call that ends it. */
 const STOPS_FOR_MS = 400
 const UNTOLD: Partial<WorldOptions> = {
-  ...{ stopsForMs: STOPS_FOR_MS },
+  stopsForMs: STOPS_FOR_MS,
   capabilities: { billsUntil: 'terminate', pace: { goneConfirmMs: 200 } },
 }
 
@@ -22,7 +22,11 @@ beforeEach(async () => {
 afterEach(() => place.dispose())
 
 const inputOf = (launched = place.launched()): SettleInput => ({
-  ...{ ...launched, timing: { ...QUICK, powerOffMs: 0 }, windowMs: 0, end: null, drainReason: null },
+  ...launched,
+  timing: { ...QUICK, powerOffMs: 0 },
+  windowMs: 0,
+  end: null,
+  drainReason: null,
   recordSeq: 4,
 })
 const settle = (input: SettleInput): Promise<Settlement> => perform(place.verbs(), 'settle', input)

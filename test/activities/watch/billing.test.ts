@@ -28,7 +28,7 @@ beforeEach(async () => {
   // It pays for five minutes of the dearest machine.
   const budget = { microUsd: microUsd(30), priceMaxMicroUsdPerHour: microUsd(360) }
   const runner = { ...order.runner, ...terms, limits: { seq: 0, deadlineAtMs: null, budget } }
-  input = { ...{ order: { ...order, runner }, handle }, timing: TIMING, isRunning: false, isQueued: false }
+  input = { order: { ...order, runner }, handle, timing: TIMING, isRunning: false, isQueued: false }
   await new AttemptDocuments(place.store, order, () => launchedAtMs).putOrder(runner)
 })
 afterEach(() => place.dispose())

@@ -47,7 +47,8 @@ beforeEach(async () => {
   input = {
     order: { ...order, offers, priceMaxMicroUsdPerHour: DEAREST, runner: { ...order.runner, limits } },
     handle: { ...handle, realised: { ...handle.realised, priceMicroUsdPerHour: HALF } },
-    ...{ timing: TIMING, isRunning: true },
+    timing: TIMING,
+    isRunning: true,
   }
   await new AttemptDocuments(place.store, order, () => startMs).putOrder(input.order.runner)
   prices = async () => ({ prices: [{ fromAtMs: startMs, priceMicroUsdPerHour: HALF }], knownToAtMs: nowMs })
@@ -82,7 +83,8 @@ describe('the money of a machine that runs', () => {
     expect(await lease()).toMatchObject({ seq: 1 })
     await readView(one, 30 * MINUTE_MS)
     expect(await lease()).toMatchObject({
-      ...{ seq: 2, spentMicroUsd: microUsd(0.25) },
+      seq: 2,
+      spentMicroUsd: microUsd(0.25),
       metered: { costMicroUsd: microUsd(0.25), priceMicroUsdPerHour: HALF },
     })
     await readView(one, 3.5 * HOUR_MS)
@@ -124,7 +126,9 @@ describe('the money of a machine that runs', () => {
     await readView(one, 0)
     const budget = { microUsd: microUsd(20), priceMaxMicroUsdPerHour: DEAREST }
     await new AttemptDocuments(place.store, input.order, () => nowMs).putLimits({
-      ...{ seq: 1, deadlineAtMs: null, budget },
+      seq: 1,
+      deadlineAtMs: null,
+      budget,
     })
     expect(await readView(one, 4 * HOUR_MS, { isBeating: false })).toBeUndefined()
   })
@@ -132,7 +136,9 @@ describe('the money of a machine that runs', () => {
   it('says nothing of a budget while the store cannot report more money, nor before the last report is known', async () => {
     const budget = { microUsd: microUsd(20), priceMaxMicroUsdPerHour: DEAREST }
     await new AttemptDocuments(place.store, input.order, () => nowMs).putLimits({
-      ...{ seq: 1, deadlineAtMs: null, budget },
+      seq: 1,
+      deadlineAtMs: null,
+      budget,
     })
     const silent = (): never => {
       throw new StoreError('silent', { isTransient: true })

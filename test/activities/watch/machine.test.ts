@@ -50,8 +50,7 @@ describe('a watch', () => {
   it('reports what the runner warns of once, and that it no longer does', async () => {
     const warning = { kind: 'no-checkpoint', text: 'No checkpoint.', sinceMs: 1 }
     await place.beat(order, { seq: 1, warning })
-    const known = (warned?: string | null): MachineWatch =>
-      watch({ isRunning: true, ...(warned !== undefined && { warned }) })
+    const known = (warned?: string | null): MachineWatch => watch({ isRunning: true, warned })
     expect(await known(null).check(RUNNING, true)).toEqual({ kind: 'warned', warning })
     expect(await known('no-checkpoint').check(RUNNING, true)).toBeUndefined()
     expect(await known().check(RUNNING, true)).toBeUndefined()

@@ -47,8 +47,12 @@ const LABELLED: Readonly<Record<string, Labelled>> = {
     end: 'same',
   },
   'accelerate-state-folder': {
-    ...{ check: 'import accelerate', resumeArgs: ['--resume_from_checkpoint', 'latest'] },
-    ...{ saves: 'states', final: 'final.pt', secondsPerLine: 0.05, end: 'same' },
+    check: 'import accelerate',
+    resumeArgs: ['--resume_from_checkpoint', 'latest'],
+    saves: 'states',
+    final: 'final.pt',
+    secondsPerLine: 0.05,
+    end: 'same',
   },
   'plain-loop': {
     check: 'import torch',
@@ -58,15 +62,15 @@ const LABELLED: Readonly<Record<string, Labelled>> = {
     end: 'same',
   },
   'scheduler-not-restored': {
-    ...{ check: 'import torch, click', args: ['--epochs', '20'], resumeArgs: ['--resume', 'last.pt'] },
-    ...{
-      saves: 'last.pt',
-      final: 'final.pt',
-      first: 'epoch 0 ',
-      settleMs: 50,
-      secondsPerLine: 0.1,
-      end: 'other',
-    },
+    check: 'import torch, click',
+    args: ['--epochs', '20'],
+    resumeArgs: ['--resume', 'last.pt'],
+    saves: 'last.pt',
+    final: 'final.pt',
+    first: 'epoch 0 ',
+    settleMs: 50,
+    secondsPerLine: 0.1,
+    end: 'other',
   },
   'jax-npz-loop': {
     environment: 'plain',
@@ -77,8 +81,13 @@ const LABELLED: Readonly<Record<string, Labelled>> = {
     end: 'same',
   },
   'sklearn-partial-fit': {
-    ...{ environment: 'plain', check: 'import sklearn.linear_model', saves: 'state', final: 'final.npy' },
-    ...{ first: 'round 0 ', secondsPerLine: 0.1, end: 'same' },
+    environment: 'plain',
+    check: 'import sklearn.linear_model',
+    saves: 'state',
+    final: 'final.npy',
+    first: 'round 0 ',
+    secondsPerLine: 0.1,
+    end: 'same',
   },
   'torch-epochs': NO_SAVES,
   'torch-gan': NO_SAVES,
@@ -121,7 +130,11 @@ export function suggestedCases(python: PythonParser): Case[] {
     const { diff } = analyzeAndSuggest(python, { files: filesOf(folder), command: label.run }).suggestion
     const { saves = 'checkpoints-of-job', final, settleMs = 0 } = label
     const script: Script = {
-      ...{ folder, command: label.run.split(' '), saves, final, settleMs },
+      folder,
+      command: label.run.split(' '),
+      saves,
+      final,
+      settleMs,
       resume: (saved) => ({ args: [], env: { CRUCIBLE_RESUME_FROM: saved } }),
       prepare: (copy) => apply(copy, diff!),
     }

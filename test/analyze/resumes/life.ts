@@ -40,19 +40,15 @@ export interface Outcome {
 
 const RUN_LIMIT_MS = patient(180_000)
 const ENVIRONMENT = {
-  ...{
-    OMP_NUM_THREADS: '1',
-    MKL_NUM_THREADS: '1',
-    PYTHONHASHSEED: '0',
-    PYTHONUNBUFFERED: '1',
-    PYTHONDONTWRITEBYTECODE: '1',
-  },
-  ...{
-    CRUCIBLE_CHECKPOINT_EVERY_SECONDS: '0.2',
-    JAX_PLATFORMS: 'cpu',
-    KERAS_BACKEND: 'jax',
-    HF_HUB_OFFLINE: '1',
-  },
+  OMP_NUM_THREADS: '1',
+  MKL_NUM_THREADS: '1',
+  PYTHONHASHSEED: '0',
+  PYTHONUNBUFFERED: '1',
+  PYTHONDONTWRITEBYTECODE: '1',
+  CRUCIBLE_CHECKPOINT_EVERY_SECONDS: '0.2',
+  JAX_PLATFORMS: 'cpu',
+  KERAS_BACKEND: 'jax',
+  HF_HUB_OFFLINE: '1',
 }
 
 /** Runs a script twice: undisturbed, and killed at a moment that the seed chooses once something is saved, then resumed. */
@@ -137,7 +133,8 @@ function start(
       PATH: process.env['PATH'],
       HOME: folder,
       ...ENVIRONMENT,
-      ...{ PYTHONPATH: __dirname, SECONDS_PER_LINE: String(secondsPerLine) },
+      PYTHONPATH: __dirname,
+      SECONDS_PER_LINE: String(secondsPerLine),
       CRUCIBLE_CHECKPOINT_DIR: join(folder, saves),
       ...env,
     },

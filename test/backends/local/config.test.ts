@@ -101,12 +101,12 @@ describe('the registry', () => {
           registered.settings.every(({ name: setting }) => /^(?:CRUCIBLE|AWS|LAMBDA)_/.test(setting)),
         ).toBe(true)
         const opened = registered.read({
-          ...{ CRUCIBLE_LOCAL_ROOT: root, AWS_REGION: 'us-east-1', LAMBDA_API_KEY: 'key' },
-          ...{
-            CRUCIBLE_MODAL_URL: 'https://gateway.test',
-            CRUCIBLE_MODAL_KEY: 'wk',
-            CRUCIBLE_MODAL_SECRET: 'ws',
-          },
+          CRUCIBLE_LOCAL_ROOT: root,
+          AWS_REGION: 'us-east-1',
+          LAMBDA_API_KEY: 'key',
+          CRUCIBLE_MODAL_URL: 'https://gateway.test',
+          CRUCIBLE_MODAL_KEY: 'wk',
+          CRUCIBLE_MODAL_SECRET: 'ws',
         })
         if ('problems' in opened) throw new Error(opened.problems.join())
         const notHere = () => Promise.reject(new Error('not here'))

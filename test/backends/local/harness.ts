@@ -99,7 +99,7 @@ export class LocalHarness implements Harness {
       offers: offers.filter((offer) => offer.capacityType === capacityType),
       runnerSha256: this.runnerSha256,
       timing: { beatMs: 200 },
-      ...(deployment === undefined ? {} : { deployment }),
+      deployment,
       ...options,
     })
     this.#made.push(draft.attemptId)

@@ -6,7 +6,9 @@ let nowMs: number
 let holds: Holds
 const NONE: Taken = { slots: 0, gpus: new Set(), jobIds: new Set(), uids: new Set() }
 const asker = (jobId: string, sinceMs: number): { jobId: string; sinceMs: number; ahead: string[] } => ({
-  ...{ jobId, sinceMs, ahead: [] },
+  jobId,
+  sinceMs,
+  ahead: [],
 })
 const takenFor = (jobId: string, sinceMs: number): number =>
   holds.seenBy(asker(jobId, sinceMs), NONE, []).slots

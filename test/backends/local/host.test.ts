@@ -348,7 +348,11 @@ describe('the runner', () => {
 
 describe('processes', () => {
   const info = (pid: number, more: Partial<ProcessInfo> = {}): ProcessInfo => ({
-    ...{ pid, parent: 1, group: pid, started: `t${pid}`, isDefunct: false },
+    pid,
+    parent: 1,
+    group: pid,
+    started: `t${pid}`,
+    isDefunct: false,
     ...more,
   })
 
@@ -413,8 +417,12 @@ describe('processes', () => {
       '  412     1   412 Ss   Sat Nov  1 01:14:00 2026     python3 x CRUCIBLE_MACHINE=job-a-1 B=2\n',
     )
     expect(line).toEqual({
-      ...{ pid: 412, parent: 1, group: 412, isDefunct: false },
-      ...{ started: 'Sat Nov 1 01:14:00 2026', machine: 'job-a-1' },
+      pid: 412,
+      parent: 1,
+      group: 412,
+      isDefunct: false,
+      started: 'Sat Nov 1 01:14:00 2026',
+      machine: 'job-a-1',
     })
   })
 

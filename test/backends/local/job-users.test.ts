@@ -145,7 +145,9 @@ describe('a local job next to a worker that is root', () => {
     )
     const { outcome, artifacts, checkpoint } = await resultOf(job)
     expect({ outcome, checkpoint, kept: artifacts.map(({ path }) => path) }).toEqual({
-      ...{ outcome: 'succeeded', checkpoint: null, kept: ['mine.txt'] },
+      outcome: 'succeeded',
+      checkpoint: null,
+      kept: ['mine.txt'],
     })
     expect(await linesOf(job)).toContainEqual(
       expect.objectContaining({ m: expect.stringContaining('stolen.txt is not kept') }),
@@ -161,7 +163,11 @@ describe('a local job next to a worker that is root', () => {
     const ids = `\t${[uid, uid, uid, uid].join('\t')}`
     const output = (await outputOf(job)).map((line) => line.trimEnd())
     expect(output).toEqual([
-      ...[`Uid:${ids}`, `Gid:${ids}`, 'Groups:', 'CapEff:\t0000000000000000', 'NoNewPrivs:\t1'],
+      `Uid:${ids}`,
+      `Gid:${ids}`,
+      'Groups:',
+      'CapEff:\t0000000000000000',
+      'NoNewPrivs:\t1',
     ])
     const choosing = processesMarked(job.handle.id).filter((pid) =>
       readFileSync(`/proc/${pid}/environ`, 'utf8').includes('CHOSEN_BY_THE_JOB'),
@@ -216,7 +222,8 @@ describe('a job with a user of its own', () => {
     await writeFile(program, '#!/bin/sh\n', { mode: 0o755 })
     const job = await start(`cd . && ${program} --fast`)
     expect(await resultOf(job)).toMatchObject({
-      ...{ outcome: 'failed', reason: 'setup' },
+      outcome: 'failed',
+      reason: 'setup',
       message: expect.stringMatching(
         /names .*closed, which the user of this job .* may not run.*CRUCIBLE_LOCAL_UIDS=no/,
       ),

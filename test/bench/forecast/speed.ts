@@ -13,13 +13,17 @@ export function planTime(): Measure {
   const [offer] = answer!.offers
   const offers = Array.from({ length: OFFERS }, (_, index): Offer => ({
     ...offer!,
-    ...{ place: `place-${index}`, interruptionsPerHour: 0.05 + index / OFFERS },
+    place: `place-${index}`,
+    interruptionsPerHour: 0.05 + index / OFFERS,
     priceMicroUsdPerHour: 1_000_000 + index,
   }))
   const fromMs = performance.now()
   makePlan({ ...request, answers: [{ ...answer!, offers }] })
   return {
-    ...{ bench: 'forecast', name: `plan of ${OFFERS} offers`, value: performance.now() - fromMs, unit: 'ms' },
+    bench: 'forecast',
+    name: `plan of ${OFFERS} offers`,
+    value: performance.now() - fromMs,
+    unit: 'ms',
     goal: { is: 'at most', value: 300 },
   }
 }

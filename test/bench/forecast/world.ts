@@ -77,23 +77,26 @@ export function hiddenJob(seed: number, kind: Class): HiddenJob {
   const spec: JobSpec = {
     ...SPEC,
     resources: { gpus: { min: 1 } },
-    checkpoint: { directory: 'checkpoints', everyMs, ...(seed % 2 === 0 && { sizeBytes: 1e9 }) },
+    checkpoint: { directory: 'checkpoints', everyMs, sizeBytes: seed % 2 === 0 ? 1e9 : undefined },
     ...(dice.chance(0.5) && { setup: 'pip install -r requirements.txt' }),
     ...(dice.chance(0.5) && { image: 'pytorch/pytorch' }),
     ...(hours !== undefined && { durationMs: hours * HOUR, durationOn: 'A100' }),
   }
   const price = Math.round(dollars * (kind === 'spot' ? 0.35 : 1) * 1e6)
   const offer: Offer = {
-    ...{ backend: 'somewhere', capacityType: kind, type: accelerator, place: 'a' },
+    backend: 'somewhere',
+    capacityType: kind,
+    type: accelerator,
+    place: 'a',
     shape: { cpus: 8, memoryGiB: 60, gpus: 1, accelerator, gpuMemoryGiB: 40 },
     priceMicroUsdPerHour: price,
     priceSource: { kind: isOld ? 'static' : 'live', observedAtMs: isOld ? NOW_MS - 90 * 24 * HOUR : NOW_MS },
     availability: 'available',
     billedInStepsOfMs: backend.stepMs,
     billedAtLeastMs: backend.leastMs,
-    ...(backend.limitMs !== undefined && { runMsMax: backend.limitMs }),
-    ...(kind === 'spot' && { priceMaxMicroUsdPerHour: Math.round(dollars * 1e6) }),
-    ...(told !== undefined && { interruptionsPerHour: told }),
+    runMsMax: backend.limitMs,
+    priceMaxMicroUsdPerHour: kind === 'spot' ? Math.round(dollars * 1e6) : undefined,
+    interruptionsPerHour: told,
     ...(kind === 'reserved' && {
       reservationId: 'r-1',
       reservation: { free: 1, total: 1, idleMicroUsdPerHour: price },
@@ -103,18 +106,32 @@ export function hiddenJob(seed: number, kind: Class): HiddenJob {
   const { low, middle, high } = backend.boot
   const boot = { lowMs: low * SECOND, middleMs: middle * SECOND, highMs: high * SECOND, source: 'the world' }
   const capabilities: Capabilities = {
-    ...{ capacityTypes: [kind], imageRunner: 'runner', runnerStart: 'with-launch', idempotency: 'token' },
-    ...{ billsUntil: 'exit', price: 'live', boot },
+    capacityTypes: [kind],
+    imageRunner: 'runner',
+    runnerStart: 'with-launch',
+    idempotency: 'token',
+    billsUntil: 'exit',
+    price: 'live',
+    boot,
   }
   const answers: BackendAnswer[] = [{ backend: 'somewhere', capabilities, offers: [offer] }]
   const bucket = hours === undefined ? 'unknown' : hours <= 1 ? 'short' : hours <= 8 ? 'medium' : 'long'
   const request: PlanRequest = {
-    ...{ spec, timing: DEFAULT_TIMING, answers, silentBackends: [], avoid: [], nowMs: NOW_MS, isFirst: true },
+    spec,
+    timing: DEFAULT_TIMING,
+    answers,
+    silentBackends: [],
+    avoid: [],
+    nowMs: NOW_MS,
+    isFirst: true,
     storePrice: storePriceOf('s3://jobs')!,
   }
   const { onMs, finalMicroUsd, finalMs } = live(dice, { spec, offer, boot: backend.boot, told, isOld })
   return {
-    ...{ class: kind, request, classKey: `${kind}, ${bucket}`, finalMs },
+    class: kind,
+    request,
+    classKey: `${kind}, ${bucket}`,
+    finalMs,
     finalMicroUsd: Math.round(finalMicroUsd + storeBillOf(dice, spec, onMs)),
   }
 }

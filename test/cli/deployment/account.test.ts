@@ -5,7 +5,11 @@ import type { Cli } from '../../../cli/cli'
 import { refuseForeignFlags } from '../../../cli/commands/deployment/setup'
 
 const part = (facts: Partial<AccountPart>): AccountPart => ({
-  ...{ id: 'x', what: 'bucket', name: 'b', state: 'there', remarks: [] },
+  id: 'x',
+  what: 'bucket',
+  name: 'b',
+  state: 'there',
+  remarks: [],
   ...facts,
 })
 
@@ -13,22 +17,26 @@ function stage(parts: AccountPart[]): { cli: Cli; lines: string[]; setup: Accoun
   const lines: string[] = []
   const say = (line = ''): void => void lines.push(line)
   const out = {
-    ...{ line: say, note: say, json: () => undefined, table: () => undefined },
+    line: say,
+    note: say,
+    json: () => undefined,
+    table: () => undefined,
     paint: { red: String, green: String, yellow: String },
   }
   const survey: Survey = {
     place: { account: '1', region: 'us-east-1', identity: 'ann', prefix: 'crucible' },
-    ...{ parts, remarks: [], quotas: [], settings: {} },
+    parts,
+    remarks: [],
+    quotas: [],
+    settings: {},
   }
   return {
     lines,
     cli: {
-      ...{
-        out,
-        interruption: () => new AbortController().signal,
-        asCalled: (text: string) => text,
-        exitCode: 0,
-      },
+      out,
+      interruption: () => new AbortController().signal,
+      asCalled: (text: string) => text,
+      exitCode: 0,
     } as unknown as Cli,
     setup: { survey: async () => survey, apply: async () => [] } as unknown as AccountSetup,
   }

@@ -122,12 +122,18 @@ describe('a job on EC2, SSM and S3 of a small cloud', () => {
       state: 'succeeded',
       attempts: [
         {
-          ...{ state: 'interrupted', place: 'us-east-1a', restoredFrom: null },
-          ...{ reason: expect.stringContaining('The provider takes the machine back'), stepsLost: 0 },
+          state: 'interrupted',
+          place: 'us-east-1a',
+          restoredFrom: null,
+          reason: expect.stringContaining('The provider takes the machine back'),
+          stepsLost: 0,
         },
         {
-          ...{ state: 'interrupted', place: 'us-east-1b', restoredFrom: { step: 27 } },
-          ...{ reason: expect.stringContaining('Server.SpotInstanceTermination'), stepsLost: 5 },
+          state: 'interrupted',
+          place: 'us-east-1b',
+          restoredFrom: { step: 27 },
+          reason: expect.stringContaining('Server.SpotInstanceTermination'),
+          stepsLost: 5,
         },
         { state: 'succeeded', place: 'us-east-1b', restoredFrom: { step: 80 } },
       ],

@@ -29,8 +29,12 @@ const wordsOf = (line = ''): string[] => line.split(' ').slice(1)
 
 /** Seconds where a deployment has minutes. */
 const QUICK = {
-  ...{ CRUCIBLE_BEAT: '1s', CRUCIBLE_OBSERVE: '0.5s', CRUCIBLE_GONE_CONFIRM: '1s' },
-  ...{ CRUCIBLE_CHECKPOINT_QUIET: '1s', CRUCIBLE_EC2_STALE_FOR: '3s', CRUCIBLE_EC2_TEMPLATES_KEPT: '1s' },
+  CRUCIBLE_BEAT: '1s',
+  CRUCIBLE_OBSERVE: '0.5s',
+  CRUCIBLE_GONE_CONFIRM: '1s',
+  CRUCIBLE_CHECKPOINT_QUIET: '1s',
+  CRUCIBLE_EC2_STALE_FOR: '3s',
+  CRUCIBLE_EC2_TEMPLATES_KEPT: '1s',
 }
 
 /** Far more than anything takes that is waited for, on a machine that does other work. */

@@ -11,15 +11,22 @@ import { Paper } from '../outside'
 function placed(offer: Partial<Offer>): Placement {
   const whole = { ...OFFER, ...offer }
   return {
-    ...{ offer: whole, costMicroUsd: 2_000_000, durationMs: 7_200_000, forecast: FORECAST },
-    ...{ reasons: ['it is cheap'], risks: [] },
+    offer: whole,
+    costMicroUsd: 2_000_000,
+    durationMs: 7_200_000,
+    forecast: FORECAST,
+    reasons: ['it is cheap'],
+    risks: [],
   }
 }
 
 const FORECAST: Forecast = {
   cost: { lowMicroUsd: 1_600_000, highMicroUsd: 2_500_000 },
   finish: { lowMs: 6_000_000, highMs: 9_000_000 },
-  ...{ startMs: 60_000, trainingMs: 7_100_000, waitMs: 5_000, interruptions: 0 },
+  startMs: 60_000,
+  trainingMs: 7_100_000,
+  waitMs: 5_000,
+  interruptions: 0,
   chances: {},
   drivers: { cost: ['duration'], finish: ['duration', 'wait'] },
 }
@@ -29,15 +36,13 @@ function shown(plan: Partial<PlanReport>, isAll = false): string[] {
   const stdout = new Paper()
   const out = new Output({ stdout, stderr: new Paper(), isJson: false, isColourWanted: false })
   const whole: PlanReport = {
-    ...{
-      placements: [],
-      others: [],
-      othersTotal: 0,
-      rejections: [],
-      silentBackends: [],
-      relaxations: [],
-      isDurationAssumed: false,
-    },
+    placements: [],
+    others: [],
+    othersTotal: 0,
+    rejections: [],
+    silentBackends: [],
+    relaxations: [],
+    isDurationAssumed: false,
     ...plan,
   }
   showPlan(out, whole, { nowMs: NOW, isAll })
@@ -151,8 +156,12 @@ describe('a plan for people', () => {
   it('has a sentence for each change that would gain, also without any place', () => {
     const relaxations = [
       {
-        ...{ wish: 'deadline' as const, change: 'deadline: 14h', offerKey: 'a' },
-        ...{ costMicroUsd: 1, durationMs: 1, sentence: 'With `deadline: 14h`: $4.10 instead of $9.60' },
+        wish: 'deadline' as const,
+        change: 'deadline: 14h',
+        offerKey: 'a',
+        costMicroUsd: 1,
+        durationMs: 1,
+        sentence: 'With `deadline: 14h`: $4.10 instead of $9.60',
       },
     ]
     expect(shown({ placements: [placed({})], relaxations }).slice(-2)).toEqual([
@@ -166,12 +175,10 @@ describe('a plan for people', () => {
     const keys = ['a', 'b', 'c', 'd', 'e'].map((place) => offerKey({ ...OFFER, place }))
     const rejections = groupRejections(
       keys.map((key) => ({
-        ...{
-          offerKey: key,
-          why: 'unfit',
-          code: 'gpu-memory',
-          reason: 'GPU memory: has 16 GB, wanted 24 GB+',
-        },
+        offerKey: key,
+        why: 'unfit',
+        code: 'gpu-memory',
+        reason: 'GPU memory: has 16 GB, wanted 24 GB+',
       })),
       { keysMax: 100 },
     )

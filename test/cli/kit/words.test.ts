@@ -15,8 +15,14 @@ import { machineOf, NOW, statusOf } from '../../client/world'
 
 describe('words', () => {
   const UNKNOWN = {
-    ...{ step: null, stepsTotal: null, loss: null, percent: null },
-    ...{ epoch: null, epochsTotal: null, batch: null, batchesTotal: null },
+    step: null,
+    stepsTotal: null,
+    loss: null,
+    percent: null,
+    epoch: null,
+    epochsTotal: null,
+    batch: null,
+    batchesTotal: null,
   }
 
   it.each([

@@ -18,20 +18,31 @@ import { DAY_MS, HOUR_MS } from '../../../core/time/time'
 const NOW = Date.UTC(2026, 10, 26, 12)
 
 const OWNED: OwnedReservation = {
-  ...{ id: 'cr-1', kind: 'prepaid', phase: 'active', state: 'active', type: 'v100', region: 'r', zone: 'a' },
-  ...{
-    total: 2,
-    free: 2,
-    startsAtMs: NOW - DAY_MS,
-    endsAtMs: NOW + DAY_MS,
-    isTargeted: true,
-    isShared: false,
-  },
+  id: 'cr-1',
+  kind: 'prepaid',
+  phase: 'active',
+  state: 'active',
+  type: 'v100',
+  region: 'r',
+  zone: 'a',
+  total: 2,
+  free: 2,
+  startsAtMs: NOW - DAY_MS,
+  endsAtMs: NOW + DAY_MS,
+  isTargeted: true,
+  isShared: false,
 }
 const WISHED: ReservationStatus = {
-  ...{ id: 'res-1', owner: 'ada', state: 'active', message: '', submittedAtMs: NOW, alternatives: [] },
+  id: 'res-1',
+  owner: 'ada',
+  state: 'active',
+  message: '',
+  submittedAtMs: NOW,
+  alternatives: [],
   wish: { backend: 'b', kind: 'prepaid', types: ['v100'], count: 2, durationMs: 2 * DAY_MS },
-  ...{ rule: {}, spentMicroUsd: 0, idleMicroUsd: 0 },
+  rule: {},
+  spentMicroUsd: 0,
+  idleMicroUsd: 0,
 }
 
 function lines(statuses: ReservationStatus[], owned: OwnedReservation[] = []): CalendarLine[] {
@@ -81,7 +92,10 @@ describe('the calendar of reservations', () => {
     [20, 13, { titleWidth: 24, weeksInPart: 1 }],
   ])('fits a terminal of %d columns with %d weeks', (width, weeks, layout) => {
     const line: CalendarLine = {
-      ...{ id: 'res-ranker-2027', kind: 'idle', title: 'training: 2 × p5.48xlarge', startsAtMs: NOW },
+      id: 'res-ranker-2027',
+      kind: 'idle',
+      title: 'training: 2 × p5.48xlarge',
+      startsAtMs: NOW,
       endsAtMs: null,
     }
     expect(calendarLayout([line], { width, weeks })).toEqual(layout)
@@ -98,12 +112,18 @@ describe('the calendar of reservations', () => {
 
   it('is read by calendar programs', () => {
     const line: CalendarLine = {
-      ...{ id: 'res-1', kind: 'planned', title: 'a; b, c', startsAtMs: NOW, endsAtMs: NOW + HOUR_MS },
+      id: 'res-1',
+      kind: 'planned',
+      title: 'a; b, c',
+      startsAtMs: NOW,
+      endsAtMs: NOW + HOUR_MS,
     }
     const text = iCalendarOf([line], NOW)
     expect(text.split('\r\n')).toEqual(
       expect.arrayContaining([
-        ...['UID:res-1@crucible', 'DTSTART:20261126T120000Z', 'DTEND:20261126T130000Z'],
+        'UID:res-1@crucible',
+        'DTSTART:20261126T120000Z',
+        'DTEND:20261126T130000Z',
         'SUMMARY:a\\; b\\, c (planned\\, not bought)',
       ]),
     )

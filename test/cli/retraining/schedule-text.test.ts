@@ -10,9 +10,20 @@ import { Paper } from '../outside'
 
 const NOW_MS = Date.UTC(2027, 5, 1)
 const VIEW: ScheduleView = {
-  ...{ name: SCHEDULE, revision: 1, owner: 'ada', state: 'active', next: null, last: null },
-  ...{ spec: SPEC_BY_HAND, note: null, nextStartsAtMs: [], running: [], production: null, revisions: [] },
-  ...{ waiting: 0, skipped: { overlapped: 0, missed: 0 } },
+  name: SCHEDULE,
+  revision: 1,
+  owner: 'ada',
+  state: 'active',
+  next: null,
+  last: null,
+  spec: SPEC_BY_HAND,
+  note: null,
+  nextStartsAtMs: [],
+  running: [],
+  production: null,
+  revisions: [],
+  waiting: 0,
+  skipped: { overlapped: 0, missed: 0 },
 }
 
 function printed(view: Partial<ScheduleView>): string {
@@ -24,13 +35,25 @@ function printed(view: Partial<ScheduleView>): string {
 }
 
 const running = (more: Partial<RetrainStatus>): RetrainStatus => ({
-  ...{ schedule: SCHEDULE, revision: 1, owner: 'ada', startedAtMs: NOW_MS, state: 'waiting' },
-  ...{ message: 'Waiting until the checks.', reservations: [], warnings: [], jobs: [] },
+  schedule: SCHEDULE,
+  revision: 1,
+  owner: 'ada',
+  startedAtMs: NOW_MS,
+  state: 'waiting',
+  message: 'Waiting until the checks.',
+  reservations: [],
+  warnings: [],
+  jobs: [],
   run: {
-    ...{ id: '2027-06-30', jobPrefix: 'ranker-20270630' },
+    id: '2027-06-30',
+    jobPrefix: 'ranker-20270630',
     dates: {
-      ...{ nominal: '2027-06-30', opensAtMs: NOW_MS + 3 * DAY_MS, zone: 'Europe/Berlin' },
-      ...{ window: { start: '2027-01-01', end: '2027-04-01' }, isByHand: false, notes: [] },
+      nominal: '2027-06-30',
+      opensAtMs: NOW_MS + 3 * DAY_MS,
+      zone: 'Europe/Berlin',
+      window: { start: '2027-01-01', end: '2027-04-01' },
+      isByHand: false,
+      notes: [],
     },
   },
   ...more,

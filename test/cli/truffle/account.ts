@@ -29,9 +29,13 @@ export class TruffleAccount {
   ) {
     const { accessKeyId, secretAccessKey } = cloud.credentials
     Object.assign(this.environment, {
-      ...{ CRUCIBLE_HOME: join(this.home, 'home'), TEMPORAL_ADDRESS: 'localhost:1', TERM: 'xterm' },
-      ...{ AWS_ENDPOINT_URL: endpoint, AWS_REGION: 'us-east-1' },
-      ...{ AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey },
+      CRUCIBLE_HOME: join(this.home, 'home'),
+      TEMPORAL_ADDRESS: 'localhost:1',
+      TERM: 'xterm',
+      AWS_ENDPOINT_URL: endpoint,
+      AWS_REGION: 'us-east-1',
+      AWS_ACCESS_KEY_ID: accessKeyId,
+      AWS_SECRET_ACCESS_KEY: secretAccessKey,
     })
     this.before = { ...process.env }
     this.adopt()
@@ -62,7 +66,11 @@ export class TruffleAccount {
     const replies = this.replies === undefined ? undefined : [...this.replies]
     const outside: TruffleOutside = {
       config: readCliConfig(this.environment, '/usr/local/bin/truffle'),
-      ...{ stdout, stderr, signals: new EventEmitter(), exit: () => {}, now: Date.now },
+      stdout,
+      stderr,
+      signals: new EventEmitter(),
+      exit: () => {},
+      now: Date.now,
       ask: replies && ((question) => (stderr.write(question), Promise.resolve(replies.shift() ?? ''))),
     }
     const exitCode = await runTruffle(args, outside)

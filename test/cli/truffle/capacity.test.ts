@@ -67,9 +67,15 @@ describe('truffle capacity', () => {
     const { results } = await account.json('capacity', '--blocks', '--instance-types', 'p5.48xlarge')
     const [block] = results as unknown as [Record<string, string>]
     expect(block).toMatchObject({
-      ...{ region: 'us-east-1', availability_zone: 'us-east-1a', state: 'active', duration_hours: 168 },
-      ...{ ultra_cluster_placement: true, reservation_fee: null, available_capacity: 32 },
-      ...{ capacity_block_id: expect.stringMatching(/^cb-/), reservation_id: expect.stringMatching(/^cr-/) },
+      region: 'us-east-1',
+      availability_zone: 'us-east-1a',
+      state: 'active',
+      duration_hours: 168,
+      ultra_cluster_placement: true,
+      reservation_fee: null,
+      available_capacity: 32,
+      capacity_block_id: expect.stringMatching(/^cb-/),
+      reservation_id: expect.stringMatching(/^cr-/),
     })
     expect(Date.parse(block['end_date']!) - Date.parse(block['usable_until']!)).toBe(HOUR_MS / 2)
   })
@@ -133,8 +139,12 @@ describe('truffle capacity --blocks --offerings', () => {
     expect(new Set(results.map((row) => row['availability_zone']))).toEqual(new Set(['us-east-1a']))
     const exact = results.find((row) => Number(row['duration_hours']) === 168)
     expect(exact).toMatchObject({
-      ...{ instance_count: 32, upfront_fee: 169_344, currency_code: 'USD', price_per_day: 24_192 },
-      ...{ price_per_instance_hour: 31.5, ultra_cluster_placement: true },
+      instance_count: 32,
+      upfront_fee: 169_344,
+      currency_code: 'USD',
+      price_per_day: 24_192,
+      price_per_instance_hour: 31.5,
+      ultra_cluster_placement: true,
       purchase_command: expect.stringMatching(
         /^aws ec2 purchase-capacity-block --capacity-block-offering-id cb-/,
       ),

@@ -8,18 +8,26 @@ import { Paper, type Answer } from '../outside'
 import { fakeOffering, fakeRegion, fakeReservation, type RegionScript } from './fake-region'
 
 export const REGIONS = [
-  ...['af-south-1', 'ap-east-1', 'ap-northeast-1', 'ap-northeast-2', 'ap-south-1', 'ap-southeast-1'],
-  ...['ap-southeast-2', 'ca-central-1', 'eu-central-1', 'eu-north-1', 'eu-south-1', 'eu-west-1'],
-  ...[
-    'eu-west-2',
-    'eu-west-3',
-    'me-south-1',
-    'sa-east-1',
-    'us-east-1',
-    'us-east-2',
-    'us-west-1',
-    'us-west-2',
-  ],
+  'af-south-1',
+  'ap-east-1',
+  'ap-northeast-1',
+  'ap-northeast-2',
+  'ap-south-1',
+  'ap-southeast-1',
+  'ap-southeast-2',
+  'ca-central-1',
+  'eu-central-1',
+  'eu-north-1',
+  'eu-south-1',
+  'eu-west-1',
+  'eu-west-2',
+  'eu-west-3',
+  'me-south-1',
+  'sa-east-1',
+  'us-east-1',
+  'us-east-2',
+  'us-west-1',
+  'us-west-2',
 ]
 export const HOME = testFolder('truffle-regions')
 export const NOW = Date.UTC(2027, 0, 10)
@@ -35,7 +43,11 @@ export async function runOn(
   const environment = { CRUCIBLE_HOME: HOME, AWS_REGION: 'us-east-1', AWS_ENDPOINT_URL: 'http://127.0.0.1:1' }
   const exitCode = await runTruffle([...args, '--fresh'], {
     config: readCliConfig(environment, '/usr/local/bin/truffle'),
-    ...{ stdout, stderr, signals: new EventEmitter(), exit: () => {}, now: () => NOW },
+    stdout,
+    stderr,
+    signals: new EventEmitter(),
+    exit: () => {},
+    now: () => NOW,
     openRegion: (region) =>
       fakeRegion(
         scripts.find(({ name }) => name === region)!,
@@ -47,48 +59,41 @@ export async function runOn(
 }
 
 export const COMMANDS = [
-  ...[
-    'search g5.xlarge',
-    'search g5 --show-price --min-vcpus 4',
-    'search nonsense9',
-    'az p5.48xlarge --min-az-count 2',
-  ],
-  ...[
-    'spot g5.xlarge --show-savings --no-interruptions',
-    'spot g5 p5 --scores 4 --max-price 0.2 --no-interruptions',
-  ],
-  ...[
-    'capacity',
-    'capacity --odcr --gpu-only --available-only',
-    'capacity --blocks',
-    'capacity --odcr --min-capacity 9',
-  ],
-  ...['capacity --blocks --odcr --active-only', 'capacity --topology', 'quotas p5', 'quotas --request 900'],
-  ...[
-    'capacity --blocks --offerings --count 4 --days 7',
-    'validate p5.48xlarge --count 4 --days 7',
-    'validate q1.large',
-  ],
-  ...[
-    'list',
-    'list --accelerators',
-    'version',
-    'capacity --days 3',
-    'search',
-    'nonsense',
-    'advise --purpose training',
-  ],
+  'search g5.xlarge',
+  'search g5 --show-price --min-vcpus 4',
+  'search nonsense9',
+  'az p5.48xlarge --min-az-count 2',
+  'spot g5.xlarge --show-savings --no-interruptions',
+  'spot g5 p5 --scores 4 --max-price 0.2 --no-interruptions',
+  'capacity',
+  'capacity --odcr --gpu-only --available-only',
+  'capacity --blocks',
+  'capacity --odcr --min-capacity 9',
+  'capacity --blocks --odcr --active-only',
+  'capacity --topology',
+  'quotas p5',
+  'quotas --request 900',
+  'capacity --blocks --offerings --count 4 --days 7',
+  'validate p5.48xlarge --count 4 --days 7',
+  'validate q1.large',
+  'list',
+  'list --accelerators',
+  'version',
+  'capacity --days 3',
+  'search',
+  'nonsense',
+  'advise --purpose training',
 ]
 
 const ERRORS = [
-  ...[
-    'UnauthorizedOperation',
-    'AuthFailure',
-    'RequestLimitExceeded',
-    'InternalError',
-    'InvalidParameterValue',
-  ],
-  ...['OptInRequired', 'ExpiredToken', 'NeverHeardOf'],
+  'UnauthorizedOperation',
+  'AuthFailure',
+  'RequestLimitExceeded',
+  'InternalError',
+  'InvalidParameterValue',
+  'OptInRequired',
+  'ExpiredToken',
+  'NeverHeardOf',
 ]
 
 export const scriptOf = (region: string): fc.Arbitrary<RegionScript> =>

@@ -67,7 +67,11 @@ export function fakeRegion(script: RegionScript, regions: readonly string[], now
       offerings: verb('offerings', () => offerings),
       topology: verb('topology', () =>
         reservations.map(({ id, type, zone, state }) => ({
-          ...{ reservation: id, type, zone, state, nodes: [`nn-${zone}`] },
+          reservation: id,
+          type,
+          zone,
+          state,
+          nodes: [`nn-${zone}`],
         })),
       ),
       placementScores: verb('placementScores', () => regions.map((region) => ({ region, score: 7 }))),
@@ -77,7 +81,11 @@ export function fakeRegion(script: RegionScript, regions: readonly string[], now
       zoneIds: verb('zoneIds', () => new Map(zones.map((zone, at) => [zone, `z${at}`]))),
       subnetsOfAll: verb('subnetsOfAll', () =>
         zones.map((zone) => ({
-          ...{ id: `subnet-${zone}`, zone, vpc: 'vpc-1', freeAddresses: 250, givesPublicAddress: true },
+          id: `subnet-${zone}`,
+          zone,
+          vpc: 'vpc-1',
+          freeAddresses: 250,
+          givesPublicAddress: true,
         })),
       ),
       countedMachines: verb('countedMachines', () => [
@@ -90,28 +98,31 @@ export function fakeRegion(script: RegionScript, regions: readonly string[], now
 
 export function fakeReservation(region: string, changes: Partial<Reservation> = {}): Reservation {
   return {
-    ...{ id: `cr-${region}`, type: 'g5.xlarge', zone: `${region}a`, total: 10, free: 4, state: 'active' },
-    ...{
-      platform: 'Linux/UNIX',
-      tenancy: 'default',
-      isBlock: false,
-      isUltraServer: false,
-      isInterruptible: false,
-    },
+    id: `cr-${region}`,
+    type: 'g5.xlarge',
+    zone: `${region}a`,
+    total: 10,
+    free: 4,
+    state: 'active',
+    platform: 'Linux/UNIX',
+    tenancy: 'default',
+    isBlock: false,
+    isUltraServer: false,
+    isInterruptible: false,
     ...changes,
   }
 }
 
 export function fakeOffering(region: string, nowMs: number): BlockOffering {
   return {
-    ...{
-      id: `cb-${region}`,
-      type: 'p5.48xlarge',
-      count: 4,
-      zone: `${region}a`,
-      currency: 'USD',
-      tenancy: 'default',
-    },
-    ...{ startsAtMs: nowMs + HOUR_MS, endsAtMs: nowMs + HOUR_MS + 7 * DAY_MS, upfrontFee: '1000.00' },
+    id: `cb-${region}`,
+    type: 'p5.48xlarge',
+    count: 4,
+    zone: `${region}a`,
+    currency: 'USD',
+    tenancy: 'default',
+    startsAtMs: nowMs + HOUR_MS,
+    endsAtMs: nowMs + HOUR_MS + 7 * DAY_MS,
+    upfrontFee: '1000.00',
   }
 }

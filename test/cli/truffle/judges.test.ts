@@ -38,18 +38,14 @@ afterEach(async () => {
       async (endpoint) => (proxy = await startRecordingProxy(endpoint)).endpoint,
     )
     const lines = [
-      ...[
-        'search g6.* --show-price',
-        'az p5.48xlarge',
-        'list',
-        'quotas p5 trn1',
-        'capacity --odcr --gpu-only',
-      ],
-      ...[
-        'capacity --blocks',
-        'capacity --topology',
-        'spot g5 g6 --show-savings --scores 4 --no-interruptions',
-      ],
+      'search g6.* --show-price',
+      'az p5.48xlarge',
+      'list',
+      'quotas p5 trn1',
+      'capacity --odcr --gpu-only',
+      'capacity --blocks',
+      'capacity --topology',
+      'spot g5 g6 --show-savings --scores 4 --no-interruptions',
       'capacity --blocks --offerings --instance-types p5.48xlarge --count 8 --days 7 --start-after 2026-01-01',
       'validate p5.48xlarge --count 8 --days 7',
     ]
@@ -58,13 +54,16 @@ afterEach(async () => {
     expect(problems).toEqual([])
     expect(actions).toEqual(
       [
-        ...[
-          'DescribeAvailabilityZones',
-          'DescribeCapacityBlockOfferings',
-          'DescribeCapacityReservationTopology',
-        ],
-        ...['DescribeCapacityReservations', 'DescribeInstanceTypeOfferings', 'DescribeInstanceTypes'],
-        ...['DescribeInstances', 'DescribeRegions', 'DescribeSpotPriceHistory', 'DescribeSubnets'],
+        'DescribeAvailabilityZones',
+        'DescribeCapacityBlockOfferings',
+        'DescribeCapacityReservationTopology',
+        'DescribeCapacityReservations',
+        'DescribeInstanceTypeOfferings',
+        'DescribeInstanceTypes',
+        'DescribeInstances',
+        'DescribeRegions',
+        'DescribeSpotPriceHistory',
+        'DescribeSubnets',
         'GetSpotPlacementScores',
       ]
         .map((name) => `ec2:${name}`)
@@ -83,14 +82,12 @@ const hasMoto = python !== undefined && hasMotoIn(python)
     const types = await account.json('search', 'p5.48xlarge', '-r', 'us-east-1,us-west-2')
     expect(types.unanswered).toEqual([])
     expect(types.results[0]).toMatchObject({
-      ...{
-        region: 'us-east-1',
-        vcpus: 192,
-        gpus: 8,
-        gpu_model: 'H100',
-        network_performance: '3200 Gigabit',
-        efa_interfaces: 32,
-      },
+      region: 'us-east-1',
+      vcpus: 192,
+      gpus: 8,
+      gpu_model: 'H100',
+      network_performance: '3200 Gigabit',
+      efa_interfaces: 32,
     })
     const zones = await account.json('az', 'g5.xlarge', '-r', 'us-east-1')
     expect(zones.results[0]).toMatchObject({ availability_zones: expect.arrayContaining(['us-east-1a']) })

@@ -104,7 +104,8 @@ describe('help and version have the format that was asked for:', () => {
     ['--version --json', /^\{\n {2}"schema": "truffle\/1",\n {2}"version": "\d/],
   ])('truffle %s', async (line, pattern) => {
     expect(await account.run(...line.split(' '))).toEqual({
-      ...{ exitCode: 0, stderr: '' },
+      exitCode: 0,
+      stderr: '',
       stdout: expect.stringMatching(pattern),
     })
   })

@@ -31,7 +31,11 @@ describe('twenty Regions', () => {
     const [stdout, stderr] = [new Paper(), new Paper()]
     await runTruffle(['capacity', '--blocks', '--json', '--fresh', '--regions', REGIONS.join(',')], {
       config: readCliConfig({ CRUCIBLE_HOME: HOME }, '/usr/local/bin/truffle'),
-      ...{ stdout, stderr, signals: new EventEmitter(), exit: () => {}, now: () => NOW },
+      stdout,
+      stderr,
+      signals: new EventEmitter(),
+      exit: () => {},
+      now: () => NOW,
       openRegion: (region) => fakeRegion({ name: region, before }, REGIONS, NOW),
     })
     expect(JSON.parse(stdout.text)).toMatchObject({ results: [], unanswered: [] })
@@ -39,13 +43,14 @@ describe('twenty Regions', () => {
 
   it('are named if they fail, are not enabled or do not answer in time, and the rest is kept', async () => {
     const scripts = scriptsWith((region) => ({
-      ...(region === 'eu-west-1' && {
-        error: {
-          code: 'UnauthorizedOperation',
-          message: 'You are not authorized to perform: ec2:DescribeCapacityReservations',
-          httpStatus: 403,
-        },
-      }),
+      error:
+        region === 'eu-west-1'
+          ? {
+              code: 'UnauthorizedOperation',
+              message: 'You are not authorized to perform: ec2:DescribeCapacityReservations',
+              httpStatus: 403,
+            }
+          : undefined,
       ...(region === 'af-south-1' && {
         error: {
           code: 'AuthFailure',
@@ -53,7 +58,7 @@ describe('twenty Regions', () => {
           httpStatus: 401,
         },
       }),
-      ...(region === 'me-south-1' && { isSilent: true }),
+      isSilent: region === 'me-south-1' ? true : undefined,
     }))
     const { exitCode, stdout, stderr } = await runOn(scripts, ['capacity', '--json', '--timeout', '1'])
     const { results, unanswered } = JSON.parse(stdout) as TruffleDocument
@@ -74,7 +79,7 @@ describe('twenty Regions', () => {
     const denied = { code: 'UnauthorizedOperation', httpStatus: 403 }
     const empty = (region: string, error: RegionScript['error']): Partial<RegionScript> => ({
       reservations: [],
-      ...(region === 'eu-west-1' && error !== undefined && { error: { ...error, only: /reservations/ } }),
+      error: region === 'eu-west-1' && error !== undefined ? { ...error, only: /reservations/ } : undefined,
     })
     const codes = await Promise.all(
       [undefined, denied, { code: 'RequestLimitExceeded', httpStatus: 503 }].map(
@@ -110,7 +115,10 @@ describe('throttling', () => {
 
   it('costs time and no answer: refused requests are sent again', async () => {
     account.cloud.addFault({
-      ...{ fault: 'error', code: 'RequestLimitExceeded', status: 503, times: 6 },
+      fault: 'error',
+      code: 'RequestLimitExceeded',
+      status: 503,
+      times: 6,
       where: { service: 'ec2', action: 'DescribeInstanceTypes' },
     })
     const { results, unanswered } = await account.json('search', 'g6.xlarge')
@@ -122,7 +130,10 @@ describe('throttling', () => {
   it('is avoided: every request of a Region, and every repetition, waits for the limiter', async () => {
     const before = account.cloud.journal.calls({ service: 'ec2' }).length
     account.cloud.addFault({
-      ...{ fault: 'error', code: 'RequestLimitExceeded', status: 503, times: 1 },
+      fault: 'error',
+      code: 'RequestLimitExceeded',
+      status: 503,
+      times: 1,
       where: { service: 'ec2', action: 'DescribeSubnets' },
     })
     let waited = 0

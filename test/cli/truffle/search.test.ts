@@ -43,7 +43,11 @@ describe('truffle search', () => {
     ])
     expect(results[1]).toMatchObject({
       availability_zones: ['us-east-1a', 'us-east-1b', 'us-east-1c'],
-      ...{ vcpus: 192, memory_mib: 2_097_152, gpus: 8, gpu_model: 'H100', gpu_memory_mib: 81_920 },
+      vcpus: 192,
+      memory_mib: 2_097_152,
+      gpus: 8,
+      gpu_model: 'H100',
+      gpu_memory_mib: 81_920,
     })
   })
 
@@ -130,14 +134,13 @@ describe('truffle list', () => {
   it('lists families with their largest type', async () => {
     const { results } = await account.json('list')
     expect(results.find((row) => row['family'] === 'p5')).toMatchObject({
-      ...{
-        instance_type: 'p5.48xlarge',
-        region: 'us-east-1',
-        gpus: 8,
-        gpu_model: 'H100',
-        efa_interfaces: 32,
-      },
-      ...{ relative_speed: 2.12, on_demand_price: 55.04 },
+      instance_type: 'p5.48xlarge',
+      region: 'us-east-1',
+      gpus: 8,
+      gpu_model: 'H100',
+      efa_interfaces: 32,
+      relative_speed: 2.12,
+      on_demand_price: 55.04,
     })
   })
 

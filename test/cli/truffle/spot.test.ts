@@ -29,13 +29,13 @@ describe('truffle spot', () => {
       '--sort-by-price',
     )
     expect(results[0]).toMatchObject({
-      ...{
-        instance_type: 'g6.xlarge',
-        availability_zone: 'us-east-1a',
-        spot_price: 0.2,
-        on_demand_price: 0.8048,
-      },
-      ...{ savings_percent: 75, interruption_frequency: '5-10%', product_type: 'Linux/UNIX' },
+      instance_type: 'g6.xlarge',
+      availability_zone: 'us-east-1a',
+      spot_price: 0.2,
+      on_demand_price: 0.8048,
+      savings_percent: 75,
+      interruption_frequency: '5-10%',
+      product_type: 'Linux/UNIX',
     })
     const prices = results.map((row) => Number(row['spot_price']))
     expect(prices).toEqual([...prices].sort((a, b) => a - b))
@@ -66,12 +66,10 @@ describe('truffle spot', () => {
     expect(results[0]).toMatchObject({ placement_score: 9 })
     expect(notes.join(' ')).toContain('for 8 machines of any of the types in one Region')
     const forbidden = account.cloud.addFault({
-      ...{
-        fault: 'error',
-        code: 'UnauthorizedOperation',
-        status: 403,
-        where: { action: 'GetSpotPlacementScores' },
-      },
+      fault: 'error',
+      code: 'UnauthorizedOperation',
+      status: 403,
+      where: { action: 'GetSpotPlacementScores' },
     })
     const denied = await account.json('spot', 'g6', '--scores', '8', '-r', 'us-east-1')
     forbidden()
@@ -95,8 +93,14 @@ describe('truffle quotas', () => {
       '768',
     )
     expect(results[0]).toEqual({
-      ...{ region: 'us-east-1', family: 'P', market: 'on-demand', quota_code: 'L-417A185B' },
-      ...{ limit_vcpus: 384, used_vcpus: 0, available_vcpus: 384, request: null },
+      region: 'us-east-1',
+      family: 'P',
+      market: 'on-demand',
+      quota_code: 'L-417A185B',
+      limit_vcpus: 384,
+      used_vcpus: 0,
+      available_vcpus: 384,
+      request: null,
     })
     expect(request_commands).toEqual([
       'aws service-quotas request-service-quota-increase --service-code ec2 --quota-code L-417A185B --desired-value 768 --region us-east-1',
@@ -105,12 +109,10 @@ describe('truffle quotas', () => {
 
   it('keeps a quota whose use is unknown', async () => {
     const forbidden = account.cloud.addFault({
-      ...{
-        fault: 'error',
-        code: 'UnauthorizedOperation',
-        status: 403,
-        where: { action: 'DescribeInstances' },
-      },
+      fault: 'error',
+      code: 'UnauthorizedOperation',
+      status: 403,
+      where: { action: 'DescribeInstances' },
     })
     const { results, notes } = await account.json('quotas', 'trn1', '-r', 'us-east-1')
     forbidden()

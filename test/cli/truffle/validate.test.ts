@@ -78,7 +78,9 @@ describe('truffle validate', () => {
 
   it('does not say no when Regions did not answer', async () => {
     const undo = account.cloud.addFault({
-      ...{ fault: 'error', code: 'UnauthorizedOperation', status: 403 },
+      fault: 'error',
+      code: 'UnauthorizedOperation',
+      status: 403,
       where: { region: 'us-*-1', action: 'DescribeCapacityReservations' },
     })
     const { exitCode, stderr } = await account.run('validate', 'g6.xlarge', '--count', '400', '--fresh')
@@ -125,7 +127,9 @@ describe('truffle advise', () => {
 
   it('takes options elsewhere, and names the missing one', async () => {
     expect(await account.run('advise', '--purpose', 'inference')).toMatchObject({
-      ...{ exitCode: 2, stdout: '', stderr: expect.stringContaining('--machines is missing') },
+      exitCode: 2,
+      stdout: '',
+      stderr: expect.stringContaining('--machines is missing'),
     })
     const { results } = await account.json(
       'advise',
@@ -137,7 +141,8 @@ describe('truffle advise', () => {
       'yes',
     )
     expect(results[0]).toMatchObject({
-      ...{ use_case: 'Auto-scaling inference', reservation_type: 'odcr' },
+      use_case: 'Auto-scaling inference',
+      reservation_type: 'odcr',
       commands: [
         'truffle capacity --odcr --instance-types inf2.xlarge --min-capacity 20',
         'truffle quotas inf2.xlarge',

@@ -147,7 +147,9 @@ describe('artifacts of several attempts', () => {
     for (const [path, text] of Object.entries(files))
       await world.store.put(`${layout.artifactsOf(JOB, attempt)}${path}`, text)
     const artifacts = Object.entries(files).map(([path, text]) => ({
-      ...{ path, sizeBytes: text.length, sha256: sha256(text) },
+      path,
+      sizeBytes: text.length,
+      sha256: sha256(text),
     }))
     await world.settled(attempt, { artifacts })
   }
@@ -180,7 +182,8 @@ describe('artifacts of several attempts', () => {
     expect(await readFile(join(toFolder, 'log.txt'), 'utf8')).toBe('first')
     expect(await readFile(join(toFolder, 'x', 'y'), 'utf8')).toBe('deep')
     await expect(listArtifacts(world.context, JOB, { attempt: 3 })).rejects.toMatchObject({
-      ...{ kind: 'not-found', hint: 'Attempts with artifacts: 10, 2, 1.' },
+      kind: 'not-found',
+      hint: 'Attempts with artifacts: 10, 2, 1.',
     })
   })
 
@@ -191,7 +194,8 @@ describe('artifacts of several attempts', () => {
     expect(await readdir(toFolder)).toEqual(['log.txt'])
     // A file whose name begins like it is another one.
     await expect(listArtifacts(world.context, JOB, { only: ['log'] })).rejects.toMatchObject({
-      ...{ kind: 'not-found', message: expect.stringContaining('has no artifact log.') },
+      kind: 'not-found',
+      message: expect.stringContaining('has no artifact log.'),
     })
   })
 })

@@ -60,8 +60,14 @@ describe('checkpoints', () => {
     await world.store.put(fileOf(99, 1), 'half')
     const { state, evidence, revision, savedAtMs } = COMPLETE
     const known = {
-      ...{ state, evidence, revision, savedAtMs },
-      ...{ isStepKnown: true, epoch: null, files: 1, createdAtMs: NOW },
+      state,
+      evidence,
+      revision,
+      savedAtMs,
+      isStepKnown: true,
+      epoch: null,
+      files: 1,
+      createdAtMs: NOW,
     }
     expect(await checkpointsOf(world.context, JOB)).toEqual([
       { id: newer, step: 12, attempt: 1, sizeBytes: 5, ...known },

@@ -31,12 +31,21 @@ async function save(
     await world.store.put(`${folder}${filesFolder()}${path}`, text)
   const manifest = {
     ...COMPLETE,
-    ...{ version: 1, jobId: JOB, attempt: 1, step, isStepKnown: true, createdAtMs: NOW },
-    ...{ totalBytes: 13, resumePath: 'checkpoint-9', links },
+    version: 1,
+    jobId: JOB,
+    attempt: 1,
+    step,
+    isStepKnown: true,
+    createdAtMs: NOW,
+    totalBytes: 13,
+    resumePath: 'checkpoint-9',
+    links,
     files: Object.entries(files).map(([path, text]) => {
       const parts = text === '' ? [] : [digestOf(Buffer.from(text))]
       return {
-        ...{ path, sizeBytes: text.length, parts: parts.map((part) => part.toString('hex')) },
+        path,
+        sizeBytes: text.length,
+        parts: parts.map((part) => part.toString('hex')),
         digest: digestOf(Buffer.concat(parts)).toString('hex'),
         mode: path.endsWith('.sh') ? 0o4755 : 0o444,
       }
@@ -48,7 +57,7 @@ async function save(
 const fileKey = (step: number, path: string): string =>
   `${layout.checkpoint(JOB, step, 1)}${filesFolder()}${path}`
 const download = (wanted?: string): Promise<DownloadedCheckpoint> =>
-  downloadCheckpoint(world.context, JOB, { toFolder, ...(wanted === undefined ? {} : { wanted }) })
+  downloadCheckpoint(world.context, JOB, { toFolder, wanted })
 const around = async (): Promise<string[]> => readdir(join(world.folder, 'here')).catch(() => [])
 
 describe('a downloaded checkpoint', () => {
@@ -56,8 +65,12 @@ describe('a downloaded checkpoint', () => {
     await save(5, { files: { old: 'x' }, links: [] })
     await save(9)
     expect(await download()).toEqual({
-      ...{ checkpoint: { id: '000000000009-1', step: 9, attempt: 1 }, folder: toFolder, files: 3 },
-      ...{ sizeBytes: 13, resumePath: 'checkpoint-9', damaged: [] },
+      checkpoint: { id: '000000000009-1', step: 9, attempt: 1 },
+      folder: toFolder,
+      files: 3,
+      sizeBytes: 13,
+      resumePath: 'checkpoint-9',
+      damaged: [],
     })
     expect(await readFile(join(toFolder, 'latest', 'model.pt'), 'utf8')).toBe('weights')
     expect(await readlink(join(toFolder, 'latest'))).toBe('checkpoint-9')

@@ -17,7 +17,9 @@ beforeEach(async () => {
 afterEach(() => world.remove())
 
 const phase = (name: RunnerPhase, afterMs: number, durationMs: number): Phase => ({
-  ...{ name, startedAtMs: NOW + afterMs, durationMs },
+  name,
+  startedAtMs: NOW + afterMs,
+  durationMs,
 })
 const put = (key: string, document: object): Promise<unknown> =>
   world.store.put(key, JSON.stringify(document))
@@ -71,20 +73,24 @@ describe('the story of a job', () => {
     const first = { id: '000000000500-1', step: 500, attempt: 1 }
     const older = { id: '000000000400-1', step: 400, attempt: 1 }
     await put(layout.restores(JOB, 1), {
-      ...{ version: 1, attemptId: `${JOB}-1` },
+      version: 1,
+      attemptId: `${JOB}-1`,
       restores: [
         {
-          ...{
-            ...restore,
-            checkpoint: first,
-            atMs: NOW + SECOND_MS,
-            why: 'newest complete checkpoint: DONE is there',
-          },
-          ...{ outcome: 'failed', message: 'exit code 1' },
+          ...restore,
+          checkpoint: first,
+          atMs: NOW + SECOND_MS,
+          why: 'newest complete checkpoint: DONE is there',
+          outcome: 'failed',
+          message: 'exit code 1',
         },
         {
-          ...{ ...restore, checkpoint: older, atMs: NOW + 2 * SECOND_MS, state: 'settled' },
-          ...{ why: 'one checkpoint back', outcome: 'went-on' },
+          ...restore,
+          checkpoint: older,
+          atMs: NOW + 2 * SECOND_MS,
+          state: 'settled',
+          why: 'one checkpoint back',
+          outcome: 'went-on',
         },
       ],
     })
@@ -106,8 +112,10 @@ describe('the story of a job', () => {
     const phases = [phase('running', 5_000, 20_000), phase('draining', 25_000, 300)]
     await world.beat(1, { phases })
     const diagnosis: Diagnosis = {
-      ...{ atMs: NOW + 40 * SECOND_MS, machine: 'machine-1' },
-      ...{ lastWords: 'no route to host', text: '# The console\nno route to host' },
+      atMs: NOW + 40 * SECOND_MS,
+      machine: 'machine-1',
+      lastWords: 'no route to host',
+      text: '# The console\nno route to host',
     }
     await put(layout.diagnosis(JOB, 1), diagnosis)
     await put(layout.drain(JOB, 1), {

@@ -59,20 +59,42 @@ async function job(
 ): Promise<void> {
   const submittedAtMs = NOW - agoMs
   const input = {
-    ...{ jobId, spec: SPEC, bundle: null, owner, deployment: MINE, submittedAtMs },
+    jobId,
+    spec: SPEC,
+    bundle: null,
+    owner,
+    deployment: MINE,
+    submittedAtMs,
   } satisfies JobInput
   await putRecord(world.store, jobId, {
-    ...{ seq: 0, atMs: submittedAtMs, kind: 'submitted', summary: '', data: input },
+    seq: 0,
+    atMs: submittedAtMs,
+    kind: 'submitted',
+    summary: '',
+    data: input,
   })
   await noteSubmission(world.store, input)
   if (!isFinished) return
   const status: JobStatus = {
-    ...{ id: jobId, name: SPEC.name, owner, state: 'succeeded', reason: 'completed', message: 'Done.' },
-    ...{ submittedAtMs, spentMicroUsd: 7, attempts: [], attemptsTotal: 1, placementReasons: [] },
+    id: jobId,
+    name: SPEC.name,
+    owner,
+    state: 'succeeded',
+    reason: 'completed',
+    message: 'Done.',
+    submittedAtMs,
+    spentMicroUsd: 7,
+    attempts: [],
+    attemptsTotal: 1,
+    placementReasons: [],
   }
   const result = { ...status, attempts: 1, costMicroUsd: 7, artifacts: [], finishedAtMs: submittedAtMs + 5 }
   await putRecord(world.store, jobId, {
-    ...{ seq: 5, atMs: NOW, kind: 'finished', summary: '', data: { result, status } },
+    seq: 5,
+    atMs: NOW,
+    kind: 'finished',
+    summary: '',
+    data: { result, status },
   })
 }
 
@@ -93,7 +115,9 @@ describe('the list of jobs', () => {
     const jobs = await listJobs(world.context)
     expect(jobs.map(({ id }) => id)).toEqual(['job-known', 'job-newer', 'job-older'])
     expect(jobs[1]).toMatchObject({
-      ...{ state: 'succeeded', owner: 'somebody', endedAtMs: NOW - 40 * MINUTE_MS + 5 },
+      state: 'succeeded',
+      owner: 'somebody',
+      endedAtMs: NOW - 40 * MINUTE_MS + 5,
       cost: { spentMicroUsd: 7 },
     })
     expect(notes).toEqual([])

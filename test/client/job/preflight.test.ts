@@ -19,11 +19,7 @@ beforeEach(async () => {
 afterEach(() => world.remove())
 
 const check = (spec: Partial<JobSpec>, folder: string | null | undefined = directory): Promise<string[]> =>
-  preflight(
-    world.context,
-    { spec: { ...SPEC, ...spec }, ...(folder === undefined ? {} : { directory: folder }) },
-    ['local', 'ec2'],
-  )
+  preflight(world.context, { spec: { ...SPEC, ...spec }, directory: folder }, ['local', 'ec2'])
 
 describe('the script of a command', () => {
   it.each([

@@ -41,7 +41,8 @@ const never = (): Promise<never> => new Promise(() => {})
 describe('a look at a job', () => {
   it('finds no job that was never submitted', async () => {
     await expect(readView(world.context, JOB)).rejects.toMatchObject({
-      ...{ kind: 'not-found', message: expect.stringContaining(JOB) },
+      kind: 'not-found',
+      message: expect.stringContaining(JOB),
       hint: expect.stringContaining('crucible list'),
     })
   })
@@ -80,7 +81,9 @@ describe('a look at a job', () => {
     const outcome = { kind: 'wait', reason: 'No offer fits this job: out of stock.' }
     await world.record('waiting', { outcome }, 1)
     expect(await readView(world.context, JOB)).toMatchObject({
-      ...{ state: 'pending', reason: 'waiting-for-capacity', message: outcome.reason },
+      state: 'pending',
+      reason: 'waiting-for-capacity',
+      message: outcome.reason,
     })
     await world.planned(1, 0, 5 * MINUTE_MS)
     expect(await readView(world.context, JOB)).toMatchObject({
@@ -153,8 +156,11 @@ describe('a look at a job', () => {
   it('tells what Temporal is trying again, and how often it was tried', async () => {
     await world.submitted()
     const pending = {
-      ...{ activityType: { name: 'settle' }, state: 1, attempt: 4 },
-      ...{ lastFailure: { message: 'disk full' }, nextAttemptScheduleTime: { seconds: NOW / 1_000 } },
+      activityType: { name: 'settle' },
+      state: 1,
+      attempt: 4,
+      lastFailure: { message: 'disk full' },
+      nextAttemptScheduleTime: { seconds: NOW / 1_000 },
     }
     const raw = { pendingActivities: [pending] }
     world.client = server('RUNNING', async () => statusOf(), { raw }).client
@@ -170,7 +176,10 @@ describe('a look at a job', () => {
   ])('takes nothing for trouble that is none: %s', async (_name, fields) => {
     await world.submitted()
     const pending = {
-      ...{ activityType: { name: 'settle' }, state: 1, attempt: 4, lastFailure: { message: 'disk full' } },
+      activityType: { name: 'settle' },
+      state: 1,
+      attempt: 4,
+      lastFailure: { message: 'disk full' },
       ...fields,
     }
     const raw = { pendingActivities: [pending] }
@@ -272,7 +281,9 @@ describe('a look at a job', () => {
     await world.store.put(layout.billing(JOB, 1), JSON.stringify({ fromAtMs: null }))
     world.nowMs = NOW + MINUTE_MS
     expect(await readView(world.context, JOB)).toMatchObject({
-      ...{ state: 'provisioning', reason: 'queued', queuedSinceMs: NOW },
+      state: 'provisioning',
+      reason: 'queued',
+      queuedSinceMs: NOW,
       attempts: [{ billedFromAtMs: null, costMicroUsd: 0 }],
     })
     await world.store.put(layout.billing(JOB, 1), JSON.stringify({ fromAtMs: NOW + MINUTE_MS / 2 }))

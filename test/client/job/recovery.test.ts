@@ -17,15 +17,23 @@ const decided = (attempt: number, kind: 'again' | 'finish'): RecordEntry =>
 function phases(starts: Partial<Record<RunnerPhase, number>>): Phase[] {
   const begun = Object.entries(starts) as [RunnerPhase, number][]
   return begun.map(([name, startedAtMs], index) => ({
-    ...{ name, startedAtMs, durationMs: (begun[index + 1]?.[1] ?? startedAtMs + 10) - startedAtMs },
+    name,
+    startedAtMs,
+    durationMs: (begun[index + 1]?.[1] ?? startedAtMs + 10) - startedAtMs,
   }))
 }
 
 const NEVER: AttemptTimes = {
-  ...{ firstStepAtMs: null, noNoticeAtMs: null, lastBeatAtMs: null, finishedAtMs: null, drain: null },
+  firstStepAtMs: null,
+  noNoticeAtMs: null,
+  lastBeatAtMs: null,
+  finishedAtMs: null,
+  drain: null,
 }
 const INTERRUPTED: AttemptEnd = {
-  ...{ kind: 'failed', isLaunched: true, failure: { class: 'interrupted', message: 'x' } },
+  kind: 'failed',
+  isLaunched: true,
+  failure: { class: 'interrupted', message: 'x' },
 }
 
 function settled(attempt: number, settlement: Partial<Settlement>): RecordEntry {
@@ -50,16 +58,18 @@ describe('a recovery', () => {
     })
     expect(recoveriesOf([first, decided(1, 'again'), next, decided(2, 'finish')], undefined)).toEqual([
       {
-        ...{ from: 1, to: 2, cause: 'interrupted', stepsLost: 1 },
-        ...{
-          detectMs: 700,
-          drainMs: 1_000,
-          acquireMs: 4_000,
-          bootMs: 1_000,
-          restoreMs: 1_000,
-          firstStepMs: 500,
-        },
-        ...{ totalMs: 8_200, overheadMs: 7_200 },
+        from: 1,
+        to: 2,
+        cause: 'interrupted',
+        stepsLost: 1,
+        detectMs: 700,
+        drainMs: 1_000,
+        acquireMs: 4_000,
+        bootMs: 1_000,
+        restoreMs: 1_000,
+        firstStepMs: 500,
+        totalMs: 8_200,
+        overheadMs: 7_200,
       },
     ])
   })

@@ -229,8 +229,15 @@ describe('a submission that continues an earlier job', () => {
   async function save(step: number, text?: string): Promise<void> {
     const manifest = {
       ...COMPLETE,
-      ...{ version: 1, jobId: EARLIER, attempt: 2, step, isStepKnown: true, createdAtMs: NOW },
-      ...{ files: [], resumePath: '.', totalBytes: 0 },
+      version: 1,
+      jobId: EARLIER,
+      attempt: 2,
+      step,
+      isStepKnown: true,
+      createdAtMs: NOW,
+      files: [],
+      resumePath: '.',
+      totalBytes: 0,
     }
     await world.store.put(
       `${layout.checkpoint(EARLIER, step, 2)}manifest.json`,

@@ -93,7 +93,9 @@ describe('a job joined from workflow, record and beat', () => {
     })
     const newer = { id: '000000000004-1', step: 4, attempt: 1 }
     expect(joinView(facts({ newest, checkpoints: [newer, listed] })).checkpoints).toEqual({
-      ...{ newest: newer, state: null, count: 2 },
+      newest: newer,
+      state: null,
+      count: 2,
     })
   })
 
@@ -172,7 +174,9 @@ describe('a job joined from workflow, record and beat', () => {
     const seen = (beat: Beat | undefined, own = status) =>
       joinView(facts({ status: own, newest: { attempt: 1, beat, machine: machineOf(1) } }))
     expect(seen(undefined)).toMatchObject({
-      ...{ state: 'provisioning', reason: 'launching', message: 'Getting a machine.' },
+      state: 'provisioning',
+      reason: 'launching',
+      message: 'Getting a machine.',
     })
     expect(seen(beatOf(1, { phase: 'setup' }))).toMatchObject({ state: 'provisioning' })
     expect(seen(beatOf(1))).toMatchObject({ state: 'running', reason: 'training', message: 'Training.' })
@@ -228,7 +232,10 @@ describe('a job joined from workflow, record and beat', () => {
       stepsTotal: null,
       loss: 2,
       percent: null,
-      ...{ epoch: null, epochsTotal: null, batch: null, batchesTotal: null },
+      epoch: null,
+      epochsTotal: null,
+      batch: null,
+      batchesTotal: null,
     })
   })
 

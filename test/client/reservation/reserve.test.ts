@@ -50,10 +50,8 @@ describe('a reservation that is asked for again', () => {
     await reserve(context, REQUEST)
     workflow = status
     await expect(reserve(context, REQUEST)).rejects.toMatchObject({
-      ...{
-        kind: 'failed',
-        message: expect.stringMatching(/was ended by hand: nothing watches it/) as unknown,
-      },
+      kind: 'failed',
+      message: expect.stringMatching(/was ended by hand: nothing watches it/) as unknown,
       hint: expect.stringMatching(/temporal workflow reset --workflow-id reservation\/res-a /) as unknown,
     })
   })

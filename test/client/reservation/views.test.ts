@@ -33,15 +33,22 @@ describe('a reservation for which no worker answers', () => {
     const input = { reservationId: 'res-a', owner: 'ada', wish, rule: {}, submittedAtMs: 1 }
     await note(0, 'requested', input)
     expect((await showReservation(context, 'res-a')).status).toMatchObject({
-      ...{ id: 'res-a', owner: 'ada', wish, state: 'searching', spentMicroUsd: 0 },
+      id: 'res-a',
+      owner: 'ada',
+      wish,
+      state: 'searching',
+      spentMicroUsd: 0,
       trouble: expect.stringMatching(/^No worker answers/),
     })
     const held = { state: 'active', reservation: ownedOf(), upfrontMicroUsd: 5, idleMicroUsd: 2 }
     await note(1, 'held', { held, message: '', next: 'hold', lookInMs: 1 })
     await note(2, 'changed', {})
     expect((await showReservation(context, 'res-a')).status).toMatchObject({
-      ...{ state: 'active', message: 'Entry 1.', reservation: ownedOf() },
-      ...{ spentMicroUsd: 7, idleMicroUsd: 2 },
+      state: 'active',
+      message: 'Entry 1.',
+      reservation: ownedOf(),
+      spentMicroUsd: 7,
+      idleMicroUsd: 2,
     })
   })
 })

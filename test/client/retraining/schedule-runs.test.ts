@@ -47,8 +47,7 @@ function serverOf(): object {
   }
 }
 
-const say = (word: RunWord, run?: string) =>
-  tellRun(world.context, 'ranker', { word, ...(run === undefined ? {} : { run }) })
+const say = (word: RunWord, run?: string) => tellRun(world.context, 'ranker', { word, run })
 
 describe('a word to the runs of a schedule', () => {
   it('reaches a run that was started by hand', async () => {

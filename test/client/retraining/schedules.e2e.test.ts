@@ -54,7 +54,8 @@ beforeAll(async () => {
       },
       temporal: { connection: { address: testServer().address }, namespace },
       temporalUiUrl: 'http://ui',
-      ...{ owner: 'ada', environment },
+      owner: 'ada',
+      environment,
     },
     Date.now,
   )

@@ -29,7 +29,10 @@ describe('a list of names in a sentence', () => {
 
 describe('rejections in words', () => {
   const rejection = (offerKey: string, changes: Partial<Rejection> = {}): Rejection => ({
-    ...{ offerKey, why: 'unavailable', code: 'stock', reason: 'out of stock' },
+    offerKey,
+    why: 'unavailable',
+    code: 'stock',
+    reason: 'out of stock',
     ...changes,
   })
 
@@ -74,9 +77,13 @@ describe('a plan that is kept or sent', () => {
       (_, index) => ({ costMicroUsd: index, durationMs: 1, forecast: NO_FORECAST, offer: {} }) as Placement,
     ),
     rejections: Array.from({ length: rejected }, (_, index) => ({
-      ...{ offerKey: `k${index}`, why: 'unavailable', code: 'stock', reason: 'out of stock' },
+      offerKey: `k${index}`,
+      why: 'unavailable',
+      code: 'stock',
+      reason: 'out of stock',
     })),
-    ...{ isDurationAssumed: false, silentBackends: [] },
+    isDurationAssumed: false,
+    silentBackends: [],
   })
 
   it('has its best placements on record, and counts the others', () => {

@@ -22,7 +22,10 @@ const facts = (changes: Partial<RunningFacts> = {}): RunningFacts => ({
   ...changes,
 })
 const told = (step: number, atMs: number): NonNullable<Beat['progress']> => ({
-  ...{ step, stepsTotal: 1_000, loss: null, atMs },
+  step,
+  stepsTotal: 1_000,
+  loss: null,
+  atMs,
 })
 
 describe('what a running attempt still costs', () => {
@@ -47,7 +50,9 @@ describe('what a running attempt still costs', () => {
 
   it('follows the pace since the first step, with the interruptions that were expected', () => {
     const beat = beatOf(1, {
-      ...{ firstStep: 100, firstStepAtMs: NOW + HOUR_MS, progress: told(200, NOW + 2 * HOUR_MS) },
+      firstStep: 100,
+      firstStepAtMs: NOW + HOUR_MS,
+      progress: told(200, NOW + 2 * HOUR_MS),
     })
     // 800 steps at 100 an hour, and by a twelfth more for interruptions and the end.
     const { microUsd: left, basis } = remainingOf(facts({ beat, nowMs: NOW + 2 * HOUR_MS }))!
@@ -76,7 +81,8 @@ describe('the time until a job is done', () => {
   const running = [{ name: 'running' as const, startedAtMs: NOW, durationMs: HOUR_MS }]
   const atPercent = (percent: number, changes: Partial<Beat> = {}): Beat =>
     beatOf(1, {
-      ...{ phases: running, restoredFrom: null },
+      phases: running,
+      restoredFrom: null,
       progress: { step: null, stepsTotal: null, loss: null, percent, atMs: NOW + HOUR_MS },
       ...changes,
     })
@@ -115,7 +121,8 @@ describe('the time until a job is done', () => {
   it('grows by no interruptions where no training was expected', () => {
     const expected = { ...EXPECTED, forecast: { ...EXPECTED.forecast, trainingMs: 0 } }
     expect(leftTimeOf(facts({ expected, beat: atPercent(50), nowMs: NOW + HOUR_MS }))).toEqual({
-      ...{ ms: HOUR_MS, basis: 'pace' },
+      ms: HOUR_MS,
+      basis: 'pace',
     })
   })
 })

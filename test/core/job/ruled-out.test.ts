@@ -3,7 +3,10 @@ import { groupRejections, REJECTION_CODES, type Rejection } from '../../../core/
 import { ruledOutInWords, ruledOutSingly } from '../../../core/job/ruled-out'
 
 const rejection = (offerKey: string, changes: Partial<Rejection> = {}): Rejection => ({
-  ...{ offerKey, why: 'unfit', code: 'region', reason: 'the job allows only the Regions eu-west-1' },
+  offerKey,
+  why: 'unfit',
+  code: 'region',
+  reason: 'the job allows only the Regions eu-west-1',
   ...changes,
 })
 const small = (offerKey: string, has: number): Rejection =>

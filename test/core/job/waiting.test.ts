@@ -12,7 +12,10 @@ import {
 } from '../../../core/job/waiting'
 
 const waiter = (jobId: string, sinceMs: number, wish = 'w'): Waiter => ({
-  ...{ jobId, sinceMs, wish, backends: [] },
+  jobId,
+  sinceMs,
+  wish,
+  backends: [],
 })
 const ids = (waiters: readonly Waiter[]): string[] => waiters.map(({ jobId }) => jobId)
 
@@ -52,8 +55,19 @@ describe('what a job waits for', () => {
   it('is reported with its place in the line', () => {
     expect(lineInWords({ position: 3, pool: 'ec2:spot A10G' })).toBe('waiting, 3rd for ec2:spot A10G')
     expect([1, 2, 3, 4, 10, 11, 12, 13, 21, 22, 101, 111, 112].map(ordinal)).toEqual([
-      ...['1st', '2nd', '3rd', '4th', '10th', '11th', '12th', '13th', '21st', '22nd'],
-      ...['101st', '111th', '112th'],
+      '1st',
+      '2nd',
+      '3rd',
+      '4th',
+      '10th',
+      '11th',
+      '12th',
+      '13th',
+      '21st',
+      '22nd',
+      '101st',
+      '111th',
+      '112th',
     ])
   })
 })

@@ -33,8 +33,13 @@ describe('the resources of a job in words', () => {
     [
       '2 GPUs, H100, GPU memory 16 GiB..40 GiB, 8..64 cpus, memory 32 GiB, disk 100 GiB+, shared memory 4 GiB',
       {
-        ...{ gpus: { min: 2, max: 2 }, accelerators: ['H100'], gpuMemoryGiB: { min: 16, max: 40 } },
-        ...{ cpus: { min: 8, max: 64 }, memoryGiB: { min: 32, max: 32 }, diskGiB: { min: 100 }, shmGiB: 4 },
+        gpus: { min: 2, max: 2 },
+        accelerators: ['H100'],
+        gpuMemoryGiB: { min: 16, max: 40 },
+        cpus: { min: 8, max: 64 },
+        memoryGiB: { min: 32, max: 32 },
+        diskGiB: { min: 100 },
+        shmGiB: 4,
       },
     ],
   ])('are "%s"', (words, request) => {

@@ -91,7 +91,9 @@ describe('the rest of a budget', () => {
   it('keeps the minute after the power-off of a machine that only our call ends, in whole steps of billing', () => {
     expect(attemptBudget(100, { ...PRICE, isBilledOn: true })).toEqual({ microUsd: 40, ...PRICE })
     expect(attemptBudget(5 * 3_600, { ...PRICE, isBilledOn: true, billedInStepsOfMs: HOUR_MS })).toEqual({
-      ...{ microUsd: 4 * 3_600, ...PRICE, billedInStepsOfMs: HOUR_MS },
+      microUsd: 4 * 3_600,
+      ...PRICE,
+      billedInStepsOfMs: HOUR_MS,
     })
     expect(attemptBudget(10, { ...PRICE, isBilledOn: true })).toEqual({ microUsd: 0, ...PRICE })
   })

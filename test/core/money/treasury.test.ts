@@ -100,7 +100,10 @@ describe('the money of a month', () => {
       },
       {
         owner: 'bob',
-        ...{ limitMicroUsd: microUsd(10), spentMicroUsd: 0, promisedMicroUsd: 0, leftMicroUsd: microUsd(10) },
+        limitMicroUsd: microUsd(10),
+        spentMicroUsd: 0,
+        promisedMicroUsd: 0,
+        leftMicroUsd: microUsd(10),
       },
     ])
   })

@@ -7,11 +7,17 @@ import { DAY_MS, HOUR_MS, SECOND_MS } from '../../../core/time/time'
 const RULE: CalendarRule = {
   months: [1, 4, 7, 10],
   day: { kind: 'date', day: 1 },
-  ...{ hour: 6, minute: 0, zone: 'Europe/Berlin', blackouts: [], onBlackout: 'next-day' },
+  hour: 6,
+  minute: 0,
+  zone: 'Europe/Berlin',
+  blackouts: [],
+  onBlackout: 'next-day',
 }
 type Spec = Pick<RetrainSpec, 'calendar' | 'leadMs' | 'data'>
 const spec = (changes: Partial<CalendarRule> = {}, data: Spec['data'] = { period: 'quarter' }): Spec => ({
-  ...{ calendar: { ...RULE, ...changes }, leadMs: 2 * DAY_MS, data },
+  calendar: { ...RULE, ...changes },
+  leadMs: 2 * DAY_MS,
+  data,
 })
 
 /** Six in the morning in Berlin, in summer. */
@@ -23,8 +29,12 @@ describe('the runs of a schedule', () => {
   it('begin ahead of their windows, at an instant that only one stretch of time has', () => {
     expect(runsBetween(spec(), STARTS, STARTS + 1).runs).toEqual([
       {
-        ...{ nominal: '2027-04-01', date: '2027-04-01', notes: [] },
-        ...{ opensAtMs: OPENS, startsAtMs: STARTS, window: FIRST_QUARTER },
+        nominal: '2027-04-01',
+        date: '2027-04-01',
+        notes: [],
+        opensAtMs: OPENS,
+        startsAtMs: STARTS,
+        window: FIRST_QUARTER,
       },
     ])
     expect(runsBetween(spec(), STARTS - DAY_MS, STARTS).runs).toEqual([])
@@ -72,7 +82,11 @@ describe('the dates of a run', () => {
   it('are those of a start by hand at any other moment: of today, in the zone of the schedule', () => {
     const nowMs = Date.parse('2027-05-10T22:30:00Z')
     const byHand = {
-      ...{ nominal: '2027-05-11', opensAtMs: nowMs, zone: 'Europe/Berlin', isByHand: true, notes: [] },
+      nominal: '2027-05-11',
+      opensAtMs: nowMs,
+      zone: 'Europe/Berlin',
+      isByHand: true,
+      notes: [],
       window: FIRST_QUARTER,
     }
     for (const ms of [2 * SECOND_MS + 1, -2 * SECOND_MS])
@@ -98,14 +112,23 @@ describe('the dates of a run', () => {
     }
     expect(dateValues('run-1', dates)).toEqual({
       'run.id': 'run-1',
-      ...{ 'run.date': '2027-01-02', 'run.date.year': '2027', 'run.date.month': '01', 'run.date.day': '02' },
+      'run.date': '2027-01-02',
+      'run.date.year': '2027',
+      'run.date.month': '01',
+      'run.date.day': '02',
       'run.quarter': '2027-Q1',
-      ...{ 'window.start': '2026-10-01', 'window.start.year': '2026' },
-      ...{ 'window.start.month': '10', 'window.start.day': '01' },
-      ...{ 'window.end': '2027-01-01', 'window.end.year': '2027' },
-      ...{ 'window.end.month': '01', 'window.end.day': '01' },
-      ...{ 'window.last': '2026-12-31', 'window.last.year': '2026' },
-      ...{ 'window.last.month': '12', 'window.last.day': '31' },
+      'window.start': '2026-10-01',
+      'window.start.year': '2026',
+      'window.start.month': '10',
+      'window.start.day': '01',
+      'window.end': '2027-01-01',
+      'window.end.year': '2027',
+      'window.end.month': '01',
+      'window.end.day': '01',
+      'window.last': '2026-12-31',
+      'window.last.year': '2026',
+      'window.last.month': '12',
+      'window.last.day': '31',
       'window.quarter': '2026-Q4',
     })
   })

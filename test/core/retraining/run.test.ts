@@ -13,7 +13,11 @@ describe('the trainings of a run', () => {
   it.each([
     runJobId(run, { part: 'evaluation' }),
     runJobId({ jobPrefix: 'ranker-20270104b' }, { part: 'training' }),
-    ...[`${first}-t`, `${first}-t2x`, `${first}-tx2`, `${first}-x2`, `x${first}`],
+    `${first}-t`,
+    `${first}-t2x`,
+    `${first}-tx2`,
+    `${first}-x2`,
+    `x${first}`,
   ])('are not %s', (jobId) => {
     expect(isTrainingOf(first, jobId)).toBe(false)
   })

@@ -16,7 +16,11 @@ import { dateInZone, formatInZone, isZone, startOfDay } from '../../../core/time
 const QUARTERLY: CalendarRule = {
   months: [1, 4, 7, 10],
   day: { kind: 'date', day: 1 },
-  ...{ hour: 6, minute: 0, zone: 'Europe/Berlin', blackouts: [], onBlackout: 'next-day' },
+  hour: 6,
+  minute: 0,
+  zone: 'Europe/Berlin',
+  blackouts: [],
+  onBlackout: 'next-day',
 }
 
 function inYear(year: number, rule: Partial<CalendarRule>): { dates: Occurrence[]; skipped: SkippedDate[] } {
@@ -56,7 +60,8 @@ describe('the dates of a calendar rule', () => {
     const { dates } = inYear(2027, {
       months: [month],
       day: { kind: 'weekday', weekday: 'sunday', nth: 'last' },
-      ...{ hour, minute: 30 },
+      hour,
+      minute: 30,
     })
     expect(dates.map(({ opensAtMs }) => new Date(opensAtMs).toISOString())).toEqual([instant])
     expect(dates[0]!.notes).toEqual([`02:30 ${words}.`])
@@ -113,7 +118,9 @@ describe('the dates of a calendar rule', () => {
     const [first] = occurrencesOf(ahead, Date.UTC(2027, 11, 31), Date.UTC(2027, 11, 31, 18)).dates
     expect(first).toMatchObject({ nominal: '2028-01-01', opensAtMs: Date.UTC(2027, 11, 31, 17) })
     const moved = {
-      ...{ ...QUARTERLY, months: [12], day: { kind: 'date', day: 31 } as const },
+      ...QUARTERLY,
+      months: [12],
+      day: { kind: 'date', day: 31 } as const,
       blackouts: [{ from: '2027-12-31', to: '2028-03-30' }],
     }
     const day = Date.UTC(2028, 2, 31)

@@ -26,16 +26,12 @@ export const CHOOSING_PAGE = join(__dirname, '../../../docs/guides/choosing-a-ba
 
 const NOW_MS = Date.UTC(2026, 10, 25)
 const MACHINES: readonly [accelerator: string, count: number][] = [
-  ...([
-    ['T4', 1],
-    ['L4', 1],
-    ['A10G', 1],
-    ['H100', 1],
-  ] as [string, number][]),
-  ...([
-    ['A100', 8],
-    ['H100', 8],
-  ] as [string, number][]),
+  ['T4', 1],
+  ['L4', 1],
+  ['A10G', 1],
+  ['H100', 1],
+  ['A100', 8],
+  ['H100', 8],
 ]
 const DURATIONS_MS = [5 * MINUTE_MS, HOUR_MS, 10 * HOUR_MS, 100 * HOUR_MS]
 const KINDS = {
@@ -64,7 +60,9 @@ async function linesOf(kind: Kind): Promise<Line[]> {
       const cells = DURATIONS_MS.map((durationMs): Cell => {
         const spec: JobSpec = {
           ...SPEC,
-          ...{ resources, durationMs, durationOn: accelerator },
+          resources,
+          durationMs,
+          durationOn: accelerator,
           checkpoint: { directory: 'checkpoints', everyMs: 10 * MINUTE_MS },
           ...KINDS[kind],
           accepts: ['preemptible-on-demand'],
@@ -78,7 +76,13 @@ async function linesOf(kind: Kind): Promise<Line[]> {
 
 function firstOf(spec: JobSpec, answers: BackendAnswer[]): Placement {
   const { placements } = makePlan({
-    ...{ spec, answers, timing: DEFAULT_TIMING, silentBackends: [], avoid: [], nowMs: NOW_MS, isFirst: true },
+    spec,
+    answers,
+    timing: DEFAULT_TIMING,
+    silentBackends: [],
+    avoid: [],
+    nowMs: NOW_MS,
+    isFirst: true,
   })
   return placements[0]!
 }

@@ -52,7 +52,12 @@ describe('the arithmetic of a placement', () => {
   it('has one line for each part that adds something, in the order of a life', () => {
     expect(linesOf({}).map(({ part }) => part)).toEqual(['duration', 'wait', 'boot', 'stop', 'ranges'])
     expect(linesOf({ storePrice: 'unknown' }).map(({ part }) => part)).toEqual([
-      ...['duration', 'wait', 'boot', 'stop', 'store', 'ranges'],
+      'duration',
+      'wait',
+      'boot',
+      'stop',
+      'store',
+      'ranges',
     ])
     expect(linesOf({ leftShare: 0 })[0]).toMatchObject({ part: 'duration', addedMs: 0, addedMicroUsd: 0 })
   })
@@ -111,7 +116,9 @@ describe('the arithmetic of a placement', () => {
     }
     // A gigabyte ten times in ten hours, and once at the end.
     expect(lineOf('transfer', given)).toMatchObject({
-      ...{ addedMs: 0, addedMicroUsd: 11 * 20_000, words: 'moving its data' },
+      addedMs: 0,
+      addedMicroUsd: 11 * 20_000,
+      words: 'moving its data',
       source: 'between its machines and a store in another Region',
     })
   })

@@ -74,7 +74,8 @@ describe('the width of a part of a forecast', () => {
     const widths = drivers({ ...longer, duration: wide(0, (0.99 * many * 18_240) / 36_000) }).finish
     expect(widths).toEqual(['interruptions', 'duration'])
     expect(drivers({ ...longer, duration: wide(0, (1.01 * many * 18_240) / 36_000) }).finish).toEqual([
-      ...['duration', 'interruptions'],
+      'duration',
+      'interruptions',
     ])
   })
 

@@ -67,7 +67,9 @@ describe('the start of a forecast', () => {
   it('is the middle of all parts before the training, with resuming if there is a checkpoint', () => {
     const spec = {
       ...TWO_HOURS,
-      ...{ image: 'pytorch', setup: 'pip install x', inputs: [{ source: 's3://a/b', path: 'b' }] },
+      image: 'pytorch',
+      setup: 'pip install x',
+      inputs: [{ source: 's3://a/b', path: 'b' }],
     }
     const savedBefore = { totalBytes: 100 * 2 ** 20 }
     const startMs = (changes: Partial<PlanRequest>) =>

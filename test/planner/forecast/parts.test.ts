@@ -263,7 +263,7 @@ describe('a part of a forecast', () => {
       [{ savedBefore }, { savedBefore, isFirst: true }, { isFirst: false }].map(
         (given) => partsFor(given).isResumed,
       ),
-    ).toEqual([...[true, false, false]])
+    ).toEqual([true, false, false])
   })
 
   it('saves as often as stated, or as assumed, or never', () => {

@@ -25,8 +25,9 @@ function same(values: Float64Array): number {
 function billed(parts: Partial<Parts>, changes: Partial<Offer> = {}, beside: Beside = {}) {
   const { cost, budgeted, extra } = sampled(parts, changes, beside)
   return {
-    ...{ cost: same(cost), budgeted: same(budgeted) },
-    ...(extra !== undefined && { extra: same(extra) }),
+    cost: same(cost),
+    budgeted: same(budgeted),
+    extra: extra !== undefined ? same(extra) : undefined,
   }
 }
 
@@ -131,7 +132,9 @@ describe('the cost of a life without uncertainty', () => {
 
   it('bills the first and the last machine of a life for different times', () => {
     const { cost } = sampleOf(exactParts(), offer({ ...priced, billedInStepsOfMs: HOUR_MS }), {
-      ...{ moving: FREE, storing: undefined, reservedMs: HOUR_MS },
+      moving: FREE,
+      storing: undefined,
+      reservedMs: HOUR_MS,
     })
     // 10.13 hours in two parts, one of them from 2.5 to 7.6 hours: both are rounded up, to 11 or 12 hours together.
     const costs = [...cost].map((each) => each / hour)
@@ -155,7 +158,8 @@ describe('the interruptions of a life', () => {
   const lost = (perHour: number, changes: Partial<Parts> = {}) => {
     const rate = sure(perHour)
     return sampleOf(exactParts({ rate, shakyRate: rate, ...changes }), offer(), {
-      ...{ moving: { onceMicroUsd: 0, perMachineMicroUsd: 1_000_000_000 }, storing: undefined },
+      moving: { onceMicroUsd: 0, perMachineMicroUsd: 1_000_000_000 },
+      storing: undefined,
     })
   }
   /** Each machine after the first one costs a thousand dollars here. */

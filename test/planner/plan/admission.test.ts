@@ -29,8 +29,10 @@ describe('a job that gives its duration', () => {
 
   it('learns what moving its data adds to the machine, and that expected interruptions are in it', () => {
     const transfer = {
-      ...{ storeRegion: 'us-east-1', bytesPerSecond: 50e6 },
-      ...{ upMicroUsdPerGb: microUsd(0.02), downMicroUsdPerGb: microUsd(0.02) },
+      storeRegion: 'us-east-1',
+      bytesPerSecond: 50e6,
+      upMicroUsdPerGb: microUsd(0.02),
+      downMicroUsdPerGb: microUsd(0.02),
     }
     const far = offer({ region: 'eu-west-1', transfer })
     const sized = { ...spec, checkpoint: { everyMs: HOUR_MS, sizeBytes: 10e9 } }

@@ -8,7 +8,8 @@ const isRange = (value: unknown): value is Range =>
   typeof value === 'object' && value !== null && 'source' in value
 const named = Object.entries(assumptions).filter((entry): entry is [string, Range] => isRange(entry[1]))
 const TIMES = ['LAUNCH_WAIT', 'RELAUNCH_WAIT', 'QUEUE_WAIT', 'BOOT', 'IMAGE_PULL', 'SET_UP', 'STOP'].concat(
-  ...['UNKNOWN_INPUTS', 'UNKNOWN_RESTORE'],
+  'UNKNOWN_INPUTS',
+  'UNKNOWN_RESTORE',
 )
 
 it.each(named)('%s has its middle between its ends', (_, { low, middle, high }) => {

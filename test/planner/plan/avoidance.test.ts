@@ -14,7 +14,9 @@ import { offer } from '../wishes'
 
 const HERE = offer({ place: 'a', capacityType: 'spot' })
 const avoidance = (why: Avoidance['why'], changes: Partial<Avoidance> = {}): Avoidance => ({
-  ...{ offerKey: offerKey(HERE), forMs: 5 * MINUTE_MS, why },
+  offerKey: offerKey(HERE),
+  forMs: 5 * MINUTE_MS,
+  why,
   ...changes,
 })
 

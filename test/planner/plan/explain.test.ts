@@ -138,7 +138,10 @@ describe('the risks of a placement', () => {
     [1.5, 'about 2 interruptions'],
   ])('tell %d expected interruptions as "%s"', (interruptions, words) => {
     const [risk] = risksOf(offer({ capacityType: 'spot' }), SPEC, {
-      ...{ isShaky: false, nowMs: NOW_MS, capabilities: CAPABILITIES, hasBudget: false },
+      isShaky: false,
+      nowMs: NOW_MS,
+      capabilities: CAPABILITIES,
+      hasBudget: false,
       expected: { interruptions, work: { ms: HOUR_MS, fastMs: HOUR_MS, slowMs: HOUR_MS } },
     })
     expect(risk).toBe(`${words}; work since the last checkpoint is repeated`)
@@ -147,7 +150,9 @@ describe('the risks of a placement', () => {
   it('have the login of an image among them if the provider that runs it has its own', () => {
     const of = (imageRunner: 'provider' | 'runner', spec = SPEC) =>
       risksOf(offer(), spec, {
-        ...{ isShaky: false, nowMs: NOW_MS, hasBudget: false },
+        isShaky: false,
+        nowMs: NOW_MS,
+        hasBudget: false,
         capabilities: { ...CAPABILITIES, imageRunner },
         expected: { interruptions: 0, work: { ms: HOUR_MS, fastMs: HOUR_MS, slowMs: HOUR_MS } },
       })

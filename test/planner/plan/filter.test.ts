@@ -87,8 +87,7 @@ describe('where a job may run', () => {
 
   it('is in a Region or zone that it names', () => {
     const among = (...regions: string[]) => wanting({}, { regions })
-    const at = (place: string, region?: string): Offer =>
-      offer({ place, ...(region !== undefined && { region }) })
+    const at = (place: string, region?: string): Offer => offer({ place, region })
     expect(reasonFor(at('eu-west-1', 'west'), among('west'))).toBeUndefined()
     for (const place of ['us-east-1', 'us-east-1a', 'us-east-1-bos-1a'])
       expect(reasonFor(at(place), among('eu-west-1', 'us-east-1'))).toBeUndefined()

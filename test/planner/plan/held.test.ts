@@ -17,12 +17,20 @@ import { SPEC } from '../../support/spec'
 
 const NOW_MS = Date.UTC(2027, 0, 4)
 const CAPABILITIES: Capabilities = {
-  ...{ capacityTypes: ['on-demand', 'reserved'], imageRunner: 'runner', runnerStart: 'with-launch' },
-  ...{ idempotency: 'token', billsUntil: 'exit', price: 'live' },
+  capacityTypes: ['on-demand', 'reserved'],
+  imageRunner: 'runner',
+  runnerStart: 'with-launch',
+  idempotency: 'token',
+  billsUntil: 'exit',
+  price: 'live',
 }
 
 const reserved = (id: string, more: Partial<ReservedCapacity> = {}): Offer => ({
-  ...{ backend: 'here', capacityType: 'reserved', type: 'small', place: 'a', reservationId: id },
+  backend: 'here',
+  capacityType: 'reserved',
+  type: 'small',
+  place: 'a',
+  reservationId: id,
   priceMicroUsdPerHour: microUsd(2),
   shape: { cpus: 8, memoryGiB: 32, gpus: 0 },
   priceSource: { kind: 'live', observedAtMs: NOW_MS },
@@ -42,19 +50,29 @@ interface Asked {
 }
 
 const inputOf = ({ owner = 'alice', spec = {} }: Asked): PlanInput => ({
-  ...{ jobId: 'job-1', deployment: 'dep-1', recordSeq: 2, attempt: 1, bundle: null },
-  ...{ ledger: EMPTY_LEDGER, avoid: [] },
+  jobId: 'job-1',
+  deployment: 'dep-1',
+  recordSeq: 2,
+  attempt: 1,
+  bundle: null,
+  ledger: EMPTY_LEDGER,
+  avoid: [],
   resolved: {
     spec: { ...SPEC, durationMs: HOUR_MS, ...spec },
     policy: { failuresMax: 0, interruptionsMax: 9, unclassifiedMax: 3 },
-    ...{ timing: DEFAULT_TIMING, runnerSha256: '', storeUrl: 'file:///s', owner },
+    timing: DEFAULT_TIMING,
+    runnerSha256: '',
+    storeUrl: 'file:///s',
+    owner,
   },
 })
 
 const factsOf = (offers: Offer[], { named }: Asked = {}): PlanFacts => ({
   nowMs: NOW_MS,
   answers: [{ backend: 'here', capabilities: CAPABILITIES, offers }],
-  ...{ silentBackends: [], inputSizes: [], ...(named && { named }) },
+  silentBackends: [],
+  inputSizes: [],
+  named: named ? named : undefined,
 })
 
 const planned = (offers: Offer[], asked: Asked = {}): ReturnType<typeof planFor> =>
@@ -72,7 +90,9 @@ describe('a job that names a reservation', () => {
     const { plan } = planned([BY_HAND, held()], { spec: { reservation } })
     expect(plan.placements.map(({ offer }) => offer.reservationId)).toEqual(['cr-1'])
     expect(refusal(plan)).toEqual({
-      ...{ offerKey: 'here/reserved/small/a/cr-2', code: 'reservation', why: 'unfit' },
+      offerKey: 'here/reserved/small/a/cr-2',
+      code: 'reservation',
+      why: 'unfit',
       reason: `the job is for the reservation ${reservation}`,
     })
   })
@@ -146,7 +166,8 @@ describe('the places that a wish holds', () => {
   it('say who holds them, for how long, and why they are not offered', () => {
     const endsAtMs = NOW_MS + 24 * HOUR_MS
     expect(refusal(planned([held({}, { endsAtMs })], other).plan)).toMatchObject({
-      ...{ code: 'held', why: 'unfit' },
+      code: 'held',
+      why: 'unfit',
       reason:
         'held by res-1 of alice until 2027-01-05T00:00:00Z, only for jobs of alice; it was reserved with `share: owner`',
     })
@@ -229,11 +250,7 @@ describe('places that are kept for a job to come', () => {
   it('are cleared ten minutes before the job to come, counted from the order of this one', () => {
     const offer = awaited(NOW_MS + HOUR_MS)
     const isKept = (minutes: number, startsInMs?: number): boolean =>
-      notYetFor(
-        offer,
-        { spec: SPEC, nowMs: NOW_MS, ...(startsInMs !== undefined && { startsInMs }) },
-        lasting(minutes * MINUTE_MS),
-      ) !== undefined
+      notYetFor(offer, { spec: SPEC, nowMs: NOW_MS, startsInMs }, lasting(minutes * MINUTE_MS)) !== undefined
     expect([50, 50.001, 60].map((minutes) => isKept(minutes))).toEqual([false, true, true])
     expect([40, 40.001].map((minutes) => isKept(minutes, 10 * MINUTE_MS))).toEqual([false, true])
   })

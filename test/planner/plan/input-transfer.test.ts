@@ -18,26 +18,32 @@ function traffic(
 ) {
   return inputTrafficOf(
     offer(one),
-    { spec, answers: [answer(others)], ...(inputSizes && { inputSizes }) },
+    { spec, answers: [answer(others)], inputSizes: inputSizes ? inputSizes : undefined },
     machines,
   )
 }
 const sized = (one: string | undefined, other: string | undefined, sizeBytes = 3 * GB) => [
-  { source: 's3://a/1', sizeBytes: GB, ...(one !== undefined && { region: one }) },
-  { source: 's3://a/2', sizeBytes, ...(other !== undefined && { region: other }) },
+  { source: 's3://a/1', sizeBytes: GB, region: one },
+  { source: 's3://a/2', sizeBytes, region: other },
 ]
 
 describe('reading the inputs of a job', () => {
   it('from the Region of the store costs each machine the way to it', () => {
     expect(traffic({ region: 'east', transfer: way }, sized('west', 'west'), { machines: 2.5 })).toEqual({
-      ...{ bytes: 10 * GB, costMicroUsd: 200_000, bytesPerSecond: 5e7, uncounted: 0 },
+      bytes: 10 * GB,
+      costMicroUsd: 200_000,
+      bytesPerSecond: 5e7,
+      uncounted: 0,
       ways: [{ region: 'west', microUsdPerGb: 20_000 }],
     })
   })
 
   it('from its own Region is free, and needs no figure', () => {
     expect(traffic({ region: 'east', transfer: way }, sized('east', 'east'))).toEqual({
-      ...{ bytes: 0, costMicroUsd: 0, ways: [], uncounted: 0 },
+      bytes: 0,
+      costMicroUsd: 0,
+      ways: [],
+      uncounted: 0,
     })
   })
 
@@ -48,7 +54,10 @@ describe('reading the inputs of a job', () => {
       offer({ region: 'north', transfer: { ...way, storeRegion: 'east', upMicroUsdPerGb: 70_000 } }),
     ]
     expect(traffic({ region: 'east' }, sized('north', 'east'), { others: there })).toEqual({
-      ...{ bytes: GB, costMicroUsd: 70_000, bytesPerSecond: 5e7, uncounted: 0 },
+      bytes: GB,
+      costMicroUsd: 70_000,
+      bytesPerSecond: 5e7,
+      uncounted: 0,
       ways: [{ region: 'north', microUsdPerGb: 70_000 }],
     })
   })

@@ -5,9 +5,13 @@ import { admit } from '../../../planner/plan/monthly-budget'
 
 const none = { spentMicroUsd: 0, promisedMicroUsd: 0 }
 const QUESTION: PromiseQuestion = {
-  ...{ jobId: 'job-1', owner: 'ada', month: '2026-11', microUsd: microUsd(10) },
+  jobId: 'job-1',
+  owner: 'ada',
+  month: '2026-11',
+  microUsd: microUsd(10),
   limits: { owners: {} },
-  ...{ byOwner: none, byAll: none },
+  byOwner: none,
+  byAll: none,
 }
 
 describe('a job that reserves its budget', () => {

@@ -22,7 +22,7 @@ function recordOf(...runs: Run[]): RecordEntry[] {
       { type, shape: { accelerator, gpus } },
     ]
     entries.push({ kind: 'launched', attempt, data: { offers, runner: { beatMs: 5_000 } } })
-    const times = { firstStepAtMs: 5_000, ...(firstStep !== null && { firstStep }) }
+    const times = { firstStepAtMs: 5_000, firstStep: firstStep !== null ? firstStep : undefined }
     const progress = { step: 10 + steps, stepsTotal: null, loss: null, atMs: 5_000 + seconds * 1_000 }
     entries.push({
       kind: 'settled',
@@ -41,7 +41,8 @@ describe('the speeds that a job measured', () => {
       { accelerator: 'A100', steps: 1_000 },
     )
     expect(ownSpeedsOf('job-a', record)).toEqual({
-      ...{ jobId: 'job-a', family: 'transformer' },
+      jobId: 'job-a',
+      family: 'transformer',
       paces: [
         { accelerator: 'V100', steps: 840, ms: 2_100_000 },
         { accelerator: 'A100', steps: 1_000, ms: 1_000_000 },
@@ -93,7 +94,8 @@ describe('the speeds that a job measured', () => {
 
 describe('the ratios of a deployment', () => {
   const job = (jobId: string, v100: number, family: OwnSpeeds['family'] = 'transformer'): OwnSpeeds => ({
-    ...{ jobId, family },
+    jobId,
+    family,
     paces: [
       { accelerator: 'V100', steps: v100, ms: 1_000 },
       { accelerator: 'A100', steps: 100, ms: 1_000 },

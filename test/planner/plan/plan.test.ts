@@ -426,8 +426,14 @@ describe('an order', () => {
 
   it('tells the runner everything that the job says of its checkpoints', () => {
     const checkpoint = {
-      ...{ directory: 'ck', everyMs: 60_000, quietMs: 9_000, keep: 7, signal: 'SIGUSR1' as const },
-      ...{ complete: ['done'], include: ['*.pt'], exclude: ['*.tmp'] },
+      directory: 'ck',
+      everyMs: 60_000,
+      quietMs: 9_000,
+      keep: 7,
+      signal: 'SIGUSR1' as const,
+      complete: ['done'],
+      include: ['*.pt'],
+      exclude: ['*.tmp'],
     }
     const spec = { ...input.resolved.spec, checkpoint }
     const asked = request([offer()])
@@ -439,7 +445,10 @@ describe('an order', () => {
     expect(made.runner.checkpoint).toEqual(checkpoint)
     // What it leaves out has a default, or is left to the runner.
     expect(order([offer()]).runner.checkpoint).toEqual({
-      ...{ directory: 'ck', everyMs: 60_000, quietMs: DEFAULT_TIMING.checkpointQuietMs, keep: 3 },
+      directory: 'ck',
+      everyMs: 60_000,
+      quietMs: DEFAULT_TIMING.checkpointQuietMs,
+      keep: 3,
     })
   })
 

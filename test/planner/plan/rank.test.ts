@@ -20,7 +20,11 @@ function placement({
 }: Given): Placement {
   return {
     offer: offer({ type, capacityType, isPreemptible }),
-    ...{ costMicroUsd: 100, durationMs: 100, forecast: NO_FORECAST, reasons: [], risks: [] },
+    costMicroUsd: 100,
+    durationMs: 100,
+    forecast: NO_FORECAST,
+    reasons: [],
+    risks: [],
     ...given,
   }
 }
@@ -70,7 +74,7 @@ describe('placements', () => {
   it('are compared by the money that is not paid either way, and preemptible ones are like spot', () => {
     expect(
       ranked('cost', { ...cheap, extraCostMicroUsd: 60 }, { ...durable, extraCostMicroUsd: 55 }),
-    ).toEqual([...['durable', 'cheap']])
+    ).toEqual(['durable', 'cheap'])
     expect(ranked('reliability', { type: 'a', isPreemptible: true }, { type: 'b' })).toEqual(['b', 'a'])
   })
 })

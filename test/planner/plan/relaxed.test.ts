@@ -13,14 +13,17 @@ import { NOW_MS, offer, request, SPEC } from '../wishes'
 
 const gpu = (accelerator: string, usd: number, changes: Partial<Offer> = {}): Offer =>
   offer({
-    ...{ type: accelerator, priceMicroUsdPerHour: microUsd(usd) },
+    type: accelerator,
+    priceMicroUsdPerHour: microUsd(usd),
     shape: { cpus: 8, memoryGiB: 32, gpus: 1, accelerator, gpuMemoryGiB: 80 },
     ...changes,
   })
 /** Ten hours on an A100, not interruptible. */
 const TRAINING: JobSpec = {
   ...SPEC,
-  ...{ resources: { gpus: { min: 1 } }, durationMs: 10 * HOUR_MS, durationOn: 'A100' },
+  resources: { gpus: { min: 1 } },
+  durationMs: 10 * HOUR_MS,
+  durationOn: 'A100',
   isInterruptible: false,
 }
 const A100 = gpu('A100', 2)
@@ -152,7 +155,8 @@ describe('a wish that is relaxed', () => {
     const { durationOn: on, ...spec } = TRAINING
     expect(on).toBe('A100')
     const wanted = request([dear, cheap], {
-      ...{ isFirst: true, spec: { ...spec, resources: { accelerators: ['A100'] } } },
+      isFirst: true,
+      spec: { ...spec, resources: { accelerators: ['A100'] } },
     })
     const [line] = relaxationsOf(makePlan(wanted), wanted)
     expect(line!.durationMs).toBeLessThan(9 * HOUR_MS)
@@ -209,7 +213,8 @@ describe('the relaxations of a plan', () => {
     const speeds = Array.from({ length: 700 }, (_each, index) => 1 + (3 * index) / 699)
     const many = speeds.map((speed) =>
       gpu('A100', speed ** 1.5, {
-        ...{ type: `x${speed}`, isolation: 'community' },
+        type: `x${speed}`,
+        isolation: 'community',
         shape: { ...A100.shape, speedFactor: speed },
       }),
     )

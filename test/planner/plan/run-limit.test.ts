@@ -81,9 +81,17 @@ it.each([
 ])('the runner must leave by %s', (_name, changes, startsInMs, untilMs) => {
   const offers = [offer(changes)]
   const input: PlanInput = {
-    ...{ jobId: 'job-1', deployment: 'dep-1', recordSeq: 2, attempt: 1, bundle: null, avoid: [] },
+    jobId: 'job-1',
+    deployment: 'dep-1',
+    recordSeq: 2,
+    attempt: 1,
+    bundle: null,
+    avoid: [],
     resolved: {
-      ...{ spec: SPEC, timing: DEFAULT_TIMING, runnerSha256: '', storeUrl: '' },
+      spec: SPEC,
+      timing: DEFAULT_TIMING,
+      runnerSha256: '',
+      storeUrl: '',
       policy: { failuresMax: 0, interruptionsMax: 1, unclassifiedMax: 3 },
     },
     ledger: EMPTY_LEDGER,

@@ -125,7 +125,8 @@ describe('the charges of another store', () => {
     const now = planned({ storePrice: 'unknown' })
     expect(now.best).toEqual(planned({}).best)
     expect(lineOf(now)).toMatchObject({
-      ...{ addedMs: 0, addedMicroUsd: 0 },
+      addedMs: 0,
+      addedMicroUsd: 0,
       source: 'not included: the prices of its store are unknown',
     })
   })

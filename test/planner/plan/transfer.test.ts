@@ -29,13 +29,21 @@ const far = (changes: Partial<Offer> = {}): Offer =>
 function ordered(offers: Offer[], changes: Partial<PlanRequest> = {}, budgetMicroUsd?: number) {
   const asked = request(offers, { spec, ...changes })
   const input: PlanInput = {
-    ...{ jobId: 'job', deployment: 'd', recordSeq: 0, attempt: 1, bundle: null, avoid: [] },
+    jobId: 'job',
+    deployment: 'd',
+    recordSeq: 0,
+    attempt: 1,
+    bundle: null,
+    avoid: [],
     ledger: EMPTY_LEDGER,
     resolved: {
-      ...{ spec, timing: DEFAULT_TIMING, runnerSha256: '', storeUrl: 's3://jobs' },
+      spec,
+      timing: DEFAULT_TIMING,
+      runnerSha256: '',
+      storeUrl: 's3://jobs',
       policy: { failuresMax: 0, interruptionsMax: 0, unclassifiedMax: 0 },
     },
-    ...(budgetMicroUsd === undefined ? {} : { budgetMicroUsd }),
+    budgetMicroUsd,
   }
   return makeOrder(plan(offers, { spec, ...changes }), input, asked.answers)
 }

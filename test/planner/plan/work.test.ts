@@ -6,7 +6,11 @@ import { SPEC } from '../wishes'
 
 const SPEED: RelativeSpeed = { factor: 0.264, low: 0.188, high: 0.371, basis: 'measured' }
 const work = (speed: Partial<RelativeSpeed> = {}, changes: Partial<Work> = {}): Work => ({
-  ...{ ms: 1, fastMs: 1, slowMs: 1, reference: 'A100', speed: { ...SPEED, ...speed } },
+  ms: 1,
+  fastMs: 1,
+  slowMs: 1,
+  reference: 'A100',
+  speed: { ...SPEED, ...speed },
   ...changes,
 })
 
@@ -46,7 +50,7 @@ describe('an unknown speed', () => {
 
   it('is a risk of a type, if a GPU trains', () => {
     const words = (accelerator: string | undefined, given: Work) =>
-      unknownSpeedInWords({ shape: { ...shape, ...(accelerator && { accelerator }) } }, given)
+      unknownSpeedInWords({ shape: { ...shape, accelerator: accelerator ? accelerator : undefined } }, given)
     expect(words('X900', UNKNOWN)).toBe('the training speed of X900 is unknown: that of the A100 is assumed')
     expect(words(undefined, UNKNOWN)).toMatch(/^the training speed of its GPU is unknown/)
     expect(words('T4', work())).toBeUndefined()
@@ -64,7 +68,7 @@ describe('the work of a job', () => {
           memoryGiB: 32,
           gpus: 1,
           accelerator,
-          ...(speedFactor !== undefined && { speedFactor }),
+          speedFactor,
         },
       },
       { spec },
@@ -84,7 +88,10 @@ describe('the work of a job', () => {
 
   it('takes half the stated time at twice an unknown speed', () => {
     expect(on('X900', 2)).toEqual({
-      ...{ ms: 5 * HOUR_MS, fastMs: 5 * HOUR_MS, slowMs: 5 * HOUR_MS, reference: 'A100' },
+      ms: 5 * HOUR_MS,
+      fastMs: 5 * HOUR_MS,
+      slowMs: 5 * HOUR_MS,
+      reference: 'A100',
     })
     expect(on('X900').ms).toBe(10 * HOUR_MS)
   })

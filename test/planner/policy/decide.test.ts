@@ -310,13 +310,15 @@ describe('decide, word by word', () => {
       [2, 4, 8, 256, 300, 300].map((seconds) => ({ afterMs: seconds * 1_000, avoid: [] })),
     )
     expect(after(failed('unclassified'), { ...EMPTY_LEDGER, unclassified: 1 })).toMatchObject({
-      ...{ reason: 'machine-lost', afterMs: 4_000 },
+      reason: 'machine-lost',
+      afterMs: 4_000,
     })
   })
 
   it('leaves an offer alone for as long as its provider says', () => {
     const end: AttemptEnd = {
-      ...{ kind: 'failed', isLaunched: false },
+      kind: 'failed',
+      isLaunched: false,
       failure: { class: 'capacity', message: 'no capacity', retryAfterMs: 9_000 },
     }
     expect(after(end)).toMatchObject({ avoid: [{ offerKey, why: 'capacity', forMs: 9_000 }] })
@@ -429,13 +431,11 @@ describe('decide, word by word', () => {
   describe('of an attempt that its budget has ended', () => {
     const verdict = (costMicroUsd: number, ledger = EMPTY_LEDGER): ReturnType<typeof decide> =>
       decide({
-        ...{
-          end: { kind: 'stopped', by: 'budget' },
-          drainReason: null,
-          policy,
-          offerKeys: ['here/spot/x/a'],
-          ledger,
-        },
+        end: { kind: 'stopped', by: 'budget' },
+        drainReason: null,
+        policy,
+        offerKeys: ['here/spot/x/a'],
+        ledger,
         budget: { leftMicroUsd: 10_000_000 - costMicroUsd, priceMaxMicroUsdPerHour: 1_000_000, costMicroUsd },
       })
 
@@ -459,7 +459,10 @@ describe('decide, word by word', () => {
 
     it('ends if the budget is unknown', () => {
       const { decision } = decide({
-        ...{ end: { kind: 'stopped', by: 'budget' }, drainReason: null, policy, offerKeys: [offerKey] },
+        end: { kind: 'stopped', by: 'budget' },
+        drainReason: null,
+        policy,
+        offerKeys: [offerKey],
         ledger: EMPTY_LEDGER,
       })
       expect(decision).toMatchObject({ kind: 'finish', reason: 'budget-reached' })
@@ -472,7 +475,9 @@ describe('decide, word by word', () => {
       expect((first.decision as { afterMs: number }).afterMs).toBeGreaterThan(0)
       expect(verdict(10_000, { ...EMPTY_LEDGER, unclassified: 2 }).decision.kind).toBe('again')
       expect(verdict(10_000, { ...EMPTY_LEDGER, unclassified: 3 }).decision).toMatchObject({
-        ...{ kind: 'finish', state: 'failed', reason: 'budget-reached' },
+        kind: 'finish',
+        state: 'failed',
+        reason: 'budget-reached',
       })
     })
   })

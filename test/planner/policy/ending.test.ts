@@ -39,7 +39,9 @@ const MEANINGS: Record<ResultReason, unknown> = {
   secrets: failed({ class: 'invalid', code: 'secrets' }),
   // Another machine would wait in vain, too.
   registry: failed({
-    ...{ class: 'transient', code: 'registry', retryAfterMs: 5 * MINUTE_MS },
+    class: 'transient',
+    code: 'registry',
+    retryAfterMs: 5 * MINUTE_MS,
     hint: hint('the machines can reach it'),
   }),
   // Unexpected of a program that failed.

@@ -15,25 +15,36 @@ import { INTENT, NOW_MS, ownedOf, quoteOf, without } from './facts'
 
 const END_MS = NOW_MS + 4 * HOUR_MS
 const HELD = ownedOf({
-  ...{ phase: 'active', free: 1, startsAtMs: NOW_MS - DAY_MS },
-  ...{ endsAtMs: END_MS, usableUntilMs: END_MS - HOUR_MS },
+  phase: 'active',
+  free: 1,
+  startsAtMs: NOW_MS - DAY_MS,
+  endsAtMs: END_MS,
+  usableUntilMs: END_MS - HOUR_MS,
 })
 const RULE = { extendMaxMicroUsd: microUsd(100) }
 const job = (jobId: string, leftMs: number | null): JobInReservation => ({
-  ...{ jobId, attempt: 1 },
+  jobId,
+  attempt: 1,
   left: leftMs === null ? null : { ms: leftMs, basis: 'pace' },
 })
 /** Done an hour after the last usable moment. */
 const LATE = job('late', 4 * HOUR_MS)
 const extension = (days: number, usd: number, changes: object = {}): ReturnType<typeof quoteOf> =>
   quoteOf({
-    ...{ extends: 'cr-1', startsAtMs: END_MS, endsAtMs: END_MS + days * DAY_MS, upfrontMicro: microUsd(usd) },
+    extends: 'cr-1',
+    startsAtMs: END_MS,
+    endsAtMs: END_MS + days * DAY_MS,
+    upfrontMicro: microUsd(usd),
     ...changes,
   })
 
 const judge = (changes: Partial<ExtensionFacts> = {}): ReturnType<typeof judgeExtension> =>
   judgeExtension({
-    ...{ reservation: HELD, rule: RULE, extendedMicroUsd: 0, jobs: [LATE], nowMs: NOW_MS },
+    reservation: HELD,
+    rule: RULE,
+    extendedMicroUsd: 0,
+    jobs: [LATE],
+    nowMs: NOW_MS,
     quotes: [extension(1, 60)],
     elsewhere: { late: { offer: 'ec2/spot/p5', costMicroUsd: microUsd(80) } },
     ...changes,
@@ -70,11 +81,20 @@ describe('a decision about an extension', () => {
 
   it('is asked for by the look, unless an extension waits for its payment', () => {
     const held: HeldSoFar = {
-      ...{ state: 'active', reservation: HELD, upfrontMicroUsd: 0, idleMicroUsd: 0, idleMs: 0, misses: 0 },
+      state: 'active',
+      reservation: HELD,
+      upfrontMicroUsd: 0,
+      idleMicroUsd: 0,
+      idleMs: 0,
+      misses: 0,
     }
     const look = (rule: object, more: object = {}): object =>
       judgeHold({
-        ...{ reservation: HELD, reservationId: INTENT, rule, elapsedMs: MINUTE_MS, nowMs: NOW_MS },
+        reservation: HELD,
+        reservationId: INTENT,
+        rule,
+        elapsedMs: MINUTE_MS,
+        nowMs: NOW_MS,
         held: { ...held, ...more },
       })
     expect(look(RULE)).toMatchObject({ isEndNear: true, next: 'hold' })
@@ -106,7 +126,9 @@ describe('an extension', () => {
 
   it('is bought if it costs at most what moving costs', () => {
     expect(judge()).toEqual({
-      ...{ kind: 'extend', durationMs: DAY_MS, upfrontMaxMicroUsd: microUsd(60) },
+      kind: 'extend',
+      durationMs: DAY_MS,
+      upfrontMaxMicroUsd: microUsd(60),
       message:
         'late would be done 1h after the end of cr-1: it is extended to 2026-11-03T04:00:00Z for $60.00, because moving costs $80.00.',
     })

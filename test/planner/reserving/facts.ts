@@ -8,9 +8,19 @@ export const INTENT = 'res-a'
 /** A block of two days that begins tomorrow, usable until half an hour before its end. */
 export function quoteOf(changes: Partial<CapacityQuote> = {}): CapacityQuote {
   return {
-    ...{ id: 'cb-1', kind: 'prepaid', type: 'p5', count: 4, region: 'east', zone: 'east-a' },
-    ...{ startsAtMs: NOW_MS + DAY_MS, endsAtMs: NOW_MS + 3 * DAY_MS, usableUntilMs: NOW_MS + 3 * DAY_MS },
-    ...{ upfrontMicro: 960_000_000, perHourMicro: 0, currency: 'USD', readAtMs: NOW_MS },
+    id: 'cb-1',
+    kind: 'prepaid',
+    type: 'p5',
+    count: 4,
+    region: 'east',
+    zone: 'east-a',
+    startsAtMs: NOW_MS + DAY_MS,
+    endsAtMs: NOW_MS + 3 * DAY_MS,
+    usableUntilMs: NOW_MS + 3 * DAY_MS,
+    upfrontMicro: 960_000_000,
+    perHourMicro: 0,
+    currency: 'USD',
+    readAtMs: NOW_MS,
     ...changes,
   }
 }
@@ -19,16 +29,31 @@ export function quoteOf(changes: Partial<CapacityQuote> = {}): CapacityQuote {
 export function hourlyOf(changes: Partial<CapacityQuote> = {}): CapacityQuote {
   return {
     ...without(quoteOf(), 'endsAtMs', 'usableUntilMs'),
-    ...{ id: '', kind: 'hourly', startsAtMs: NOW_MS, upfrontMicro: 0, perHourMicro: 8_000_000 },
+    id: '',
+    kind: 'hourly',
+    startsAtMs: NOW_MS,
+    upfrontMicro: 0,
+    perHourMicro: 8_000_000,
     ...changes,
   }
 }
 
 export function ownedOf(changes: Partial<OwnedReservation> = {}): OwnedReservation {
   return {
-    ...{ id: 'cr-1', kind: 'prepaid', phase: 'scheduled', state: 'scheduled', type: 'p5', region: 'east' },
-    ...{ zone: 'east-a', total: 4, free: 0, startsAtMs: NOW_MS + DAY_MS, endsAtMs: NOW_MS + 3 * DAY_MS },
-    ...{ idleMicroUsdPerHour: 0, isTargeted: true, isShared: false },
+    id: 'cr-1',
+    kind: 'prepaid',
+    phase: 'scheduled',
+    state: 'scheduled',
+    type: 'p5',
+    region: 'east',
+    zone: 'east-a',
+    total: 4,
+    free: 0,
+    startsAtMs: NOW_MS + DAY_MS,
+    endsAtMs: NOW_MS + 3 * DAY_MS,
+    idleMicroUsdPerHour: 0,
+    isTargeted: true,
+    isShared: false,
     ...changes,
   }
 }
@@ -37,12 +62,25 @@ export function ownedOf(changes: Partial<OwnedReservation> = {}): OwnedReservati
 export function factsOf({ wish, rule, ...changes }: Changes = {}): CapacityFacts {
   return {
     wish: {
-      ...{ backend: 'ec2', kind: 'prepaid', types: ['p5', 'p4'], count: 4, durationMs: 2 * DAY_MS },
+      backend: 'ec2',
+      kind: 'prepaid',
+      types: ['p5', 'p4'],
+      count: 4,
+      durationMs: 2 * DAY_MS,
       ...wish,
     },
     rule: { ...rule },
-    ...{ reservationId: INTENT, deployment: 'dep', account: '1234', sends: 0, quotes: [], owned: [] },
-    ...{ claims: new Map(), undecided: new Map(), unseen: [], isFirst: false, nowMs: NOW_MS },
+    reservationId: INTENT,
+    deployment: 'dep',
+    account: '1234',
+    sends: 0,
+    quotes: [],
+    owned: [],
+    claims: new Map(),
+    undecided: new Map(),
+    unseen: [],
+    isFirst: false,
+    nowMs: NOW_MS,
     ...changes,
   }
 }

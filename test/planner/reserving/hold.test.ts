@@ -33,10 +33,18 @@ function look({
   nowMs = NOW_MS,
 }: Look): HoldOutcome {
   return judgeHold({
-    ...{ reservation: now, reservationId: INTENT, rule, elapsedMs, nowMs },
+    reservation: now,
+    reservationId: INTENT,
+    rule,
+    elapsedMs,
+    nowMs,
     held: {
-      ...{ state: 'active', upfrontMicroUsd: 0, idleMicroUsd: 0, idleMs: 0, misses: 0 },
-      ...(before !== undefined && { reservation: before }),
+      state: 'active',
+      upfrontMicroUsd: 0,
+      idleMicroUsd: 0,
+      idleMs: 0,
+      misses: 0,
+      reservation: before,
       ...held,
     },
   })
@@ -85,7 +93,9 @@ describe('a held reservation', () => {
     ],
   ])('is over once the provider says so: %#', (now, state, message) => {
     expect(without(look({ now }), 'news')).toEqual({
-      ...{ next: 'over', message, lookInMs: 0 },
+      next: 'over',
+      message,
+      lookInMs: 0,
       held: { state, reservation: now, upfrontMicroUsd: 0, idleMicroUsd: 0, idleMs: 0, misses: 0 },
     })
   })
@@ -112,14 +122,17 @@ describe('a reservation that the provider does not list', () => {
 
   it('is held on, and looked for again', () => {
     expect(look({ now: undefined, before: active(), held: { misses: 2 } })).toMatchObject({
-      ...{ next: 'hold', lookInMs: 10 * MINUTE_MS, held: { state: 'active', misses: 3 } },
+      next: 'hold',
+      lookInMs: 10 * MINUTE_MS,
+      held: { state: 'active', misses: 3 },
       message: 'The provider does not list the reservation at the moment.',
     })
   })
 
   it('has failed after four looks', () => {
     expect(look({ now: undefined, before: active(), held: { misses: 3 } })).toMatchObject({
-      ...{ next: 'over', held: { state: 'failed', misses: 4 } },
+      next: 'over',
+      held: { state: 'failed', misses: 4 },
       message: 'The provider no longer reports cr-1, although it should exist.',
     })
   })
@@ -127,7 +140,9 @@ describe('a reservation that the provider does not list', () => {
   it('has ended once its end has passed', () => {
     const gone = { now: undefined, before: active() }
     expect(look({ ...gone, nowMs: END_MS })).toMatchObject({
-      ...{ next: 'over', message: 'The reservation has ended.', held: { state: 'ended' } },
+      next: 'over',
+      message: 'The reservation has ended.',
+      held: { state: 'ended' },
     })
     expect(look({ ...gone, nowMs: END_MS - 1 }).next).toBe('hold')
     expect(look({ now: undefined, before: hourly(), nowMs: END_MS }).next).toBe('hold')
@@ -189,7 +204,9 @@ describe('hourly capacity', () => {
   it('is released once it was unused for as long as the rule allows', () => {
     const one: Look = { now: hourly(), held: { idleMs: 50 * MINUTE_MS }, rule: { idleMaxMs: HOUR_MS } }
     expect(look(one)).toMatchObject({
-      ...{ next: 'release', lookInMs: MINUTE_MS, message: 'It was unused for 1h: it is released.' },
+      next: 'release',
+      lookInMs: MINUTE_MS,
+      message: 'It was unused for 1h: it is released.',
     })
     expect(look({ ...one, elapsedMs: 10 * MINUTE_MS - 1 }).next).toBe('hold')
     expect(look({ ...one, rule: {} }).next).toBe('hold')
@@ -250,10 +267,8 @@ describe('a warning', () => {
     )
     const ended = ownedOf({ phase: 'ended', endsAtMs: NOW_MS })
     expect(look({ now: ended, before: active() })).toMatchObject({
-      ...{
-        next: 'over',
-        warning: expect.stringContaining('now ends cr-1 at 2026-11-02T00:00:00Z') as unknown,
-      },
+      next: 'over',
+      warning: expect.stringContaining('now ends cr-1 at 2026-11-02T00:00:00Z') as unknown,
     })
   })
 
@@ -306,7 +321,8 @@ describe('what was given back', () => {
   it('is over once it is gone, and costs nothing from its return on', () => {
     for (const now of [undefined, hourly({ phase: 'ended' })])
       expect(released({ now, before: hourly() })).toMatchObject({
-        ...{ next: 'over', held: { state: 'ended', idleMicroUsd: 0 } },
+        next: 'over',
+        held: { state: 'ended', idleMicroUsd: 0 },
       })
   })
 })

@@ -51,7 +51,12 @@ describe('a quote that may be bought', () => {
 
   it('is shown with its price', () => {
     expect(judge({ quotes: [quoteOf()], rule: UNASKED })).toEqual({
-      ...{ kind: 'buy', account: '1234', unseen: [], sends: 0, alternatives: [], lookInMs: DAY_MS },
+      kind: 'buy',
+      account: '1234',
+      unseen: [],
+      sends: 0,
+      alternatives: [],
+      lookInMs: DAY_MS,
       judged: { quote: quoteOf(), machineHourMicro: 5_000_000 },
       message:
         'Buying 4 × p5 in east-a, 2026-11-03T00:00:00Z to 2026-11-05T00:00:00Z: $960.00 upfront, $5.00 per machine and hour.',
@@ -175,7 +180,8 @@ describe('what is owned already', () => {
     const rule = { ...UNASKED, searchUntilAtMs: NOW_MS }
     for (const changes of [{}, { rule }, { quotes: [] }])
       expect(judge({ quotes: [quoteOf()], rule: UNASKED, owned: [young], ...changes })).toMatchObject({
-        ...{ kind: 'wait', lookInMs: 14.5 * MINUTE_MS },
+        kind: 'wait',
+        lookInMs: 14.5 * MINUTE_MS,
         message:
           'young fits and has just been bought: its tags may not show yet. The next check is in 14m 30s.',
       })
@@ -222,13 +228,15 @@ describe('a search', () => {
     expect(judge({ rule: { searchUntilAtMs: NOW_MS + leftMs } })).toMatchObject({ kind: 'wait', lookInMs })
     expect(judge({ wish: { latestStartAtMs: NOW_MS + leftMs } })).toMatchObject({ kind: 'wait', lookInMs })
     expect(judge({ quotes: [quoteOf()], rule: { searchUntilAtMs: NOW_MS + leftMs } })).toMatchObject({
-      ...{ kind: 'ask', lookInMs },
+      kind: 'ask',
+      lookInMs,
     })
   })
 
   it('without an end continues daily', () => {
     expect(judge()).toMatchObject({
-      ...{ kind: 'wait', lookInMs: DAY_MS },
+      kind: 'wait',
+      lookInMs: DAY_MS,
       message: 'Nothing is for sale for 4 × p5 or p4. The next check is in 1d.',
     })
   })
@@ -252,7 +260,8 @@ describe('a search', () => {
 
   it('buys nothing once the time of the rule is over, even if it was approved', () => {
     const over = judge({
-      ...{ quotes: [quoteOf()], approved: quoteOf() },
+      quotes: [quoteOf()],
+      approved: quoteOf(),
       rule: { ...UNASKED, searchUntilAtMs: NOW_MS },
     })
     expect(over).toMatchObject({
@@ -272,10 +281,13 @@ describe('a search', () => {
 
   it('for what is never sold fails at the first look, and continues at a later one', () => {
     expect(judge({ unsold: 'p5 is not sold here', isFirst: true })).toMatchObject({
-      ...{ kind: 'give-up', isInvalid: true, message: 'P5 is not sold here.' },
+      kind: 'give-up',
+      isInvalid: true,
+      message: 'P5 is not sold here.',
     })
     expect(judge({ unsold: 'p5 is not sold here!' })).toMatchObject({
-      ...{ kind: 'wait', message: 'P5 is not sold here! The next check is in 1d.' },
+      kind: 'wait',
+      message: 'P5 is not sold here! The next check is in 1d.',
     })
   })
 
@@ -329,8 +341,14 @@ describe('an approval', () => {
   it('names what was seen: machines, place, time and price, and not the name of the provider', () => {
     expect(quoteKey(quoteOf())).toBe(quoteKey(quoteOf({ id: 'cb-2', readAtMs: 1, usableUntilMs: 1 })))
     const others: Partial<CapacityQuote>[] = [
-      ...[{ type: 'p4' }, { count: 3 }, { zone: 'east-b' }, { startsAtMs: 1 }, { endsAtMs: 1 }],
-      ...[{ upfrontMicro: 1 }, { perHourMicro: 1 }, { currency: 'CNY' }],
+      { type: 'p4' },
+      { count: 3 },
+      { zone: 'east-b' },
+      { startsAtMs: 1 },
+      { endsAtMs: 1 },
+      { upfrontMicro: 1 },
+      { perHourMicro: 1 },
+      { currency: 'CNY' },
     ]
     const keys = [{}, ...others].map((changes) => quoteKey(quoteOf(changes)))
     expect(new Set(keys).size).toBe(others.length + 1)

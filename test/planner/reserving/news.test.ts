@@ -9,7 +9,8 @@ import { INTENT, NOW_MS, ownedOf, without } from './facts'
 const ACTIVE = ownedOf({ phase: 'active', free: 4, startsAtMs: NOW_MS - DAY_MS })
 const HOURLY: OwnedReservation = {
   ...without(ACTIVE, 'endsAtMs'),
-  ...{ kind: 'hourly', idleMicroUsdPerHour: microUsd(2) },
+  kind: 'hourly',
+  idleMicroUsdPerHour: microUsd(2),
 }
 
 function look(
@@ -18,9 +19,18 @@ function look(
   elapsedMs = 10 * MINUTE_MS,
 ): HoldOutcome {
   return judgeHold({
-    ...{ reservation, reservationId: INTENT, rule: {}, elapsedMs, nowMs: NOW_MS },
+    reservation,
+    reservationId: INTENT,
+    rule: {},
+    elapsedMs,
+    nowMs: NOW_MS,
     held: {
-      ...{ state: 'active', reservation, upfrontMicroUsd: 0, idleMicroUsd: 0, idleMs: 0, misses: 0 },
+      state: 'active',
+      reservation,
+      upfrontMicroUsd: 0,
+      idleMicroUsd: 0,
+      idleMs: 0,
+      misses: 0,
       ...held,
     },
   })
@@ -67,8 +77,12 @@ describe('news about what is held', () => {
       misses: 0,
     } as const
     const outcome = judgeHold({
-      ...{ reservation: HOURLY, reservationId: INTENT, elapsedMs: HOUR_MS, nowMs: NOW_MS },
-      ...{ rule: { idleMaxMs: HOUR_MS }, held: { ...held, idleMs: 0 } },
+      reservation: HOURLY,
+      reservationId: INTENT,
+      elapsedMs: HOUR_MS,
+      nowMs: NOW_MS,
+      rule: { idleMaxMs: HOUR_MS },
+      held: { ...held, idleMs: 0 },
     })
     expect(outcome.next).toBe('release')
     expect(outcome).not.toHaveProperty('news')
@@ -149,7 +163,8 @@ describe('an extension that is not paid yet', () => {
   const extending = { microUsd: microUsd(5), endsAtMs: NOW_MS + 9 * DAY_MS, boughtAtMs: NOW_MS }
   const held = { extending, upfrontMicroUsd: microUsd(12) }
   const shown = (phase: 'unpaid' | 'paid' | 'failed', changes: object = {}): OwnedReservation => ({
-    ...{ ...ACTIVE, free: 1 },
+    ...ACTIVE,
+    free: 1,
     extension: { phase, endsAtMs: extending.endsAtMs, boughtAtMs: NOW_MS, ...changes },
   })
 

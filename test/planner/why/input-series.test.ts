@@ -19,10 +19,12 @@ interface Row {
 const row = (type: string, { price = 1, cost = 10, hours = 10, accelerator = 'A100' }: Row = {}): Placement =>
   ({
     offer: offer({
-      ...{ type, priceMicroUsdPerHour: microUsd(price) },
-      shape: { cpus: 8, memoryGiB: 32, gpus: 1, ...(accelerator !== null && { accelerator }) },
+      type,
+      priceMicroUsdPerHour: microUsd(price),
+      shape: { cpus: 8, memoryGiB: 32, gpus: 1, accelerator: accelerator !== null ? accelerator : undefined },
     }),
-    ...{ costMicroUsd: microUsd(cost), durationMs: hours * HOUR_MS },
+    costMicroUsd: microUsd(cost),
+    durationMs: hours * HOUR_MS,
     forecast: { cost: { highMicroUsd: microUsd(cost * 1.2) }, finish: { highMs: hours * 1.2 * HOUR_MS } },
   }) as unknown as Placement
 
@@ -37,8 +39,10 @@ const shown = (key: string, rows: Placement[], wishes?: RecordedWishes) =>
   seriesFor(questionOf(wishes), rows)
     .filter(({ at }) => at(1).key === key)
     .map(({ at, probes, wanted, text }) => ({
-      ...{ at: [0, 1, 2].map((step) => formatWhatIf(at(step)).split('=')[1]), probes },
-      ...{ wanted, text: text(1, 'X') },
+      at: [0, 1, 2].map((step) => formatWhatIf(at(step)).split('=')[1]),
+      probes,
+      wanted,
+      text: text(1, 'X'),
     }))
 const keysOf = (rows: Placement[], wishes?: RecordedWishes) =>
   seriesFor(questionOf(wishes), rows).map(({ at }) => at(1).key)
@@ -57,18 +61,35 @@ describe('the inputs that may change the first place', () => {
   it('are limits, duration and interruptibility without one', () => {
     expect(keysOf([])).toEqual(['duration', 'duration'])
     expect(keysOf([], { input: LIMITS, spec: { isInterruptible: false } })).toEqual([
-      ...['deadline', 'budget', 'duration', 'duration', 'interruptible'],
+      'deadline',
+      'budget',
+      'duration',
+      'duration',
+      'interruptible',
     ])
   })
 
   it('are prices, too, if there is a second one, and its speed if its accelerator is another one', () => {
     expect(keysOf([row('a')])).toEqual(['deadline', 'budget', 'duration', 'duration'])
     expect(keysOf([row('a'), row('b')])).toEqual([
-      ...['price', 'price', 'deadline', 'budget', 'duration', 'duration'],
+      'price',
+      'price',
+      'deadline',
+      'budget',
+      'duration',
+      'duration',
     ])
     const [a, b] = [row('a'), row('b', { accelerator: 'H100' })]
     expect(keysOf([a, b], { input: LIMITS })).toEqual([
-      ...['price', 'price', 'deadline', 'deadline', 'budget', 'budget', 'duration', 'duration', 'speed'],
+      'price',
+      'price',
+      'deadline',
+      'deadline',
+      'budget',
+      'budget',
+      'duration',
+      'duration',
+      'speed',
     ])
     expect(keysOf([a, row('b', { accelerator: null })])).not.toContain('speed')
   })
@@ -80,11 +101,15 @@ describe('another price', () => {
   it('of the second place goes down by cents to nothing, and of the first one up to eight times of it', () => {
     expect(shown('price', ROWS)).toEqual([
       {
-        ...{ at: ['3', '2.99', '2.98'], probes: upTo(300), wanted: 'here/on-demand/b' },
+        at: ['3', '2.99', '2.98'],
+        probes: upTo(300),
+        wanted: 'here/on-demand/b',
         text: 'here on-demand b would have been first at $2.99/h or less, instead of $3.00/h.',
       },
       {
-        ...{ at: ['1', '1.01', '1.02'], probes: upTo(800), wanted: undefined },
+        at: ['1', '1.01', '1.02'],
+        probes: upTo(800),
+        wanted: undefined,
         text: 'X would have been first if here on-demand a had cost $1.01/h or more, instead of $1.00/h.',
       },
     ])
@@ -130,7 +155,8 @@ describe('another deadline', () => {
     expect(shown('deadline', ROWS)).toEqual([
       {
         at: ['none', '2026-11-22T00:01:00.000Z', '2026-11-22T00:00:00.000Z'],
-        ...{ probes: [16 * 60, 20 * 60], wanted: undefined },
+        probes: [16 * 60, 20 * 60],
+        wanted: undefined,
         text: 'X would have been first with a deadline at 2026-11-22T00:01:00Z, 1d after the decision.',
       },
     ])
@@ -149,11 +175,15 @@ describe('another deadline', () => {
   it('is later or earlier than that of the job', () => {
     expect(shown('deadline', ROWS, { input: LIMITS })).toEqual([
       {
-        ...{ at: ['+0s', '+1m', '+2m'], probes: upTo(8 * 12 * 60), wanted: undefined },
+        at: ['+0s', '+1m', '+2m'],
+        probes: upTo(8 * 12 * 60),
+        wanted: undefined,
         text: 'X would have been first with a deadline 1m later.',
       },
       {
-        ...{ at: ['+0s', '-1m', '-2m'], probes: [12 * 60 - 2, 16 * 60 - 2], wanted: undefined },
+        at: ['+0s', '-1m', '-2m'],
+        probes: [12 * 60 - 2, 16 * 60 - 2],
+        wanted: undefined,
         text: 'X would have been first with a deadline 1m earlier.',
       },
     ])
@@ -181,7 +211,11 @@ describe('another deadline', () => {
 
 describe('another budget', () => {
   const spent = (usd: number) => ({
-    ...{ attempts: 0, failures: 0, interruptions: 0, unclassified: 0, misses: 0 },
+    attempts: 0,
+    failures: 0,
+    interruptions: 0,
+    unclassified: 0,
+    misses: 0,
     spentMicroUsd: microUsd(usd),
   })
   const ROWS = [row('a', { cost: 10 }), row('b', { cost: 9.99 })]
@@ -190,7 +224,9 @@ describe('another budget', () => {
   it('goes down from one and a half times the highest expected cost to what was spent', () => {
     expect(shown('budget', ROWS, { input: { ledger: spent(2) } })).toEqual([
       {
-        ...{ at: ['none', '19.99', '19.98'], probes: SIXTEENTHS, wanted: undefined },
+        at: ['none', '19.99', '19.98'],
+        probes: SIXTEENTHS,
+        wanted: undefined,
         text: 'X would have been first with a budget of $19.99 or less.',
       },
     ])
@@ -209,7 +245,9 @@ describe('another budget', () => {
     })
     expect(lower!.probes.slice(0, 2).concat(lower!.probes.at(-1)!)).toEqual([77, 154, 1234])
     expect(larger).toEqual({
-      ...{ at: ['+0', '+0.1', '+0.2'], probes: upTo(24_691), wanted: undefined },
+      at: ['+0', '+0.1', '+0.2'],
+      probes: upTo(24_691),
+      wanted: undefined,
       text: 'X would have been first with a budget of $123.556 or more, instead of $123.456.',
     })
   })
@@ -228,11 +266,15 @@ describe('another duration', () => {
   it('is up to twenty times as long, or as short as a step', () => {
     expect(shown('duration', [row('a')])).toEqual([
       {
-        ...{ at: ['10h', '10h1m', '10h2m'], probes: upTo(20 * 600), wanted: undefined },
+        at: ['10h', '10h1m', '10h2m'],
+        probes: upTo(20 * 600),
+        wanted: undefined,
         text: 'X would have been first for a training of 10h 1m or more, instead of 10h.',
       },
       {
-        ...{ at: ['10h', '9h59m', '9h58m'], probes: upTo(599), wanted: undefined },
+        at: ['10h', '9h59m', '9h58m'],
+        probes: upTo(599),
+        wanted: undefined,
         text: 'X would have been first for a training of 9h 59m or less, instead of 10h.',
       },
     ])
@@ -264,7 +306,9 @@ describe('another duration', () => {
 it('another speed is up to ten times that of the accelerator of the second place', () => {
   expect(shown('speed', [row('a'), row('b', { accelerator: 'H100' })])).toEqual([
     {
-      ...{ at: ['1', '1.01', '1.02'], probes: upTo(900), wanted: 'here/on-demand/b' },
+      at: ['1', '1.01', '1.02'],
+      probes: upTo(900),
+      wanted: 'here/on-demand/b',
       text: 'X would have been first if the H100 trained 1.01 times as fast as assumed.',
     },
   ])
@@ -274,7 +318,9 @@ it('interruptibility is only tried for a job that may not be interrupted', () =>
   expect(shown('interruptible', [row('a')])).toEqual([])
   expect(shown('interruptible', [row('a')], { spec: { isInterruptible: false } })).toEqual([
     {
-      ...{ at: ['no', 'yes', 'yes'], probes: [1], wanted: undefined },
+      at: ['no', 'yes', 'yes'],
+      probes: [1],
+      wanted: undefined,
       text: 'X would have been first if the job were interruptible.',
     },
   ])

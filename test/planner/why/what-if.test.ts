@@ -81,11 +81,13 @@ describe('another price', () => {
     const at = (price: string) => offersOf(changed(questionOf([priced]), `price=${price}`))[0]!
     expect(at('4')).toEqual({
       ...offer(),
-      ...{ priceMicroUsdPerHour: microUsd(4), priceMaxMicroUsdPerHour: microUsd(6) },
+      priceMicroUsdPerHour: microUsd(4),
+      priceMaxMicroUsdPerHour: microUsd(6),
       besideMicroUsdPerHour: microUsd(0.5),
     })
     expect(at('0.2')).toMatchObject({
-      ...{ priceMaxMicroUsdPerHour: microUsd(0.3), besideMicroUsdPerHour: microUsd(0.2) },
+      priceMaxMicroUsdPerHour: microUsd(0.3),
+      besideMicroUsdPerHour: microUsd(0.2),
     })
     expect(offersOf(changed(questionOf([offer()]), 'price=4'))).toEqual([
       offer({ priceMicroUsdPerHour: microUsd(4) }),
@@ -166,10 +168,12 @@ describe('another duration', () => {
 
   it('is refused if the job states none to change, or nothing would be left of it', () => {
     expect(refused(QUESTION, 'duration=+20%')).toEqual({
-      ...{ problem: 'the job states no duration', remedy: 'write a whole one: duration=10h' },
+      problem: 'the job states no duration',
+      remedy: 'write a whole one: duration=10h',
     })
     expect(refused(long, 'duration=-10h')).toEqual({
-      ...{ problem: 'no training time would be left', remedy: 'write a smaller change' },
+      problem: 'no training time would be left',
+      remedy: 'write a smaller change',
     })
   })
 })
@@ -233,7 +237,8 @@ describe('a change that is for no offer', () => {
       remedy: 'it has capacity types: on-demand; backends: here; machine types: c7',
     })
     expect(refused(questionOf([]), { key: 'price', of: null, adjustment: { by: 'set', value: 1 } })).toEqual({
-      ...{ problem: 'no offer of the decision matches price', remedy: 'it has no offers' },
+      problem: 'no offer of the decision matches price',
+      remedy: 'it has no offers',
     })
   })
 

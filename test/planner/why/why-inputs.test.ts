@@ -14,7 +14,10 @@ type Facts = Omit<PlanFacts, 'answers'>
 const FACTS: Facts = { nowMs: NOW_MS, silentBackends: [], inputSizes: [] }
 
 const resolved = (spec: Partial<JobSpec> = {}): PlanInput['resolved'] => ({
-  ...{ spec: { ...SPEC, ...spec }, timing: DEFAULT_TIMING, runnerSha256: '', storeUrl: 's3://jobs' },
+  spec: { ...SPEC, ...spec },
+  timing: DEFAULT_TIMING,
+  runnerSha256: '',
+  storeUrl: 's3://jobs',
   policy: { failuresMax: 0, interruptionsMax: 9, unclassifiedMax: 3 },
 })
 
@@ -33,7 +36,8 @@ describe('the inputs of a plan', () => {
     expect(planInputs({}, {})).toEqual([])
     expect(told({})).toEqual({})
     expect(told({ input: { resolved: resolved(), attempt: 1, ledger: EMPTY_LEDGER, avoid: [] } })).toEqual({
-      ...{ wishes: 'best cost, interruptible', duration: 'not stated' },
+      wishes: 'best cost, interruptible',
+      duration: 'not stated',
     })
     expect(told({ answers: [answer([])] })).toEqual({ offers: '0 of here' })
   })
@@ -158,11 +162,15 @@ describe('the inputs of a plan', () => {
     const reserved = (reservationId: string, reservation: NonNullable<Offer['reservation']>): Offer =>
       offer({ capacityType: 'reserved', reservationId, reservation })
     const held = reserved('cr-1', {
-      ...{ free: 1, total: 2, idleMicroUsdPerHour: microUsd(3) },
+      free: 1,
+      total: 2,
+      idleMicroUsdPerHour: microUsd(3),
       hold: { reservation: 'res-ranker', owner: 'alice' },
     })
     const full = reserved('cr-2', {
-      ...{ free: 0, total: 4, idleMicroUsdPerHour: microUsd(3) },
+      free: 0,
+      total: 4,
+      idleMicroUsdPerHour: microUsd(3),
       hold: { reservation: 'res-tuner' },
     })
     const own = reserved('cr-3', { free: 1, total: 1, idleMicroUsdPerHour: 0 })

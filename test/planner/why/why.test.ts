@@ -99,7 +99,10 @@ describe('the arithmetic of the first place', () => {
   it('begins with the training time at the price of an hour', () => {
     const { arithmetic } = explainPlan(recorded())
     expect(arithmetic[0]).toMatchObject({
-      ...{ part: 'duration', words: 'the training time', addedMs: 10 * HOUR_MS, addedMicroUsd: microUsd(10) },
+      part: 'duration',
+      words: 'the training time',
+      addedMs: 10 * HOUR_MS,
+      addedMicroUsd: microUsd(10),
     })
     expect(arithmetic.map(({ part }) => part)).toEqual(expect.arrayContaining(['boot', 'wait', 'ranges']))
   })
@@ -129,7 +132,9 @@ describe('an explained plan', () => {
     const { inputs } = explainPlan(
       recorded({
         input: {
-          ...{ attempt: 2, budgetMicroUsd: microUsd(50), deadlineAtMs: NOW_MS + 40 * HOUR_MS },
+          attempt: 2,
+          budgetMicroUsd: microUsd(50),
+          deadlineAtMs: NOW_MS + 40 * HOUR_MS,
           ledger: {
             attempts: 1,
             failures: 0,
@@ -240,13 +245,19 @@ describe('one offer of a plan', () => {
   it('says why it is excluded, or finds no such offer', () => {
     const fixed = recorded({ spec: { isInterruptible: false } })
     expect(explain('spot', fixed)).toMatchObject({
-      ...{ offerKey: 'here/spot/p4/a', rank: null, arithmetic: [], costMicroUsd: null },
+      offerKey: 'here/spot/p4/a',
+      rank: null,
+      arithmetic: [],
+      costMicroUsd: null,
       excludedBecause: expect.stringMatching(/interruptible/),
     })
     expect(explain('p9')).toBeUndefined()
     const both = recorded({ spec: { isInterruptible: false, resources: { gpus: { min: 2 } } } })
     expect(explain('p5', both)).toMatchObject({
-      ...{ offerKey: 'here/on-demand/p5/a', reasons: [], risks: [], durationMs: null },
+      offerKey: 'here/on-demand/p5/a',
+      reasons: [],
+      risks: [],
+      durationMs: null,
     })
   })
 })
@@ -397,22 +408,27 @@ describe('a plan that is decided again', () => {
 
 describe('--what-if', () => {
   const texts = [
-    ...[
-      'price=+50%',
-      'price.spot=-20%',
-      'price.p5.48xlarge=12.5',
-      'price.ec2/spot/p5=+0.1',
-      'speed.A100=0.8',
-    ],
-    ...[
-      'deadline=+6h',
-      'deadline=-1h30m',
-      'deadline=36h',
-      'deadline=none',
-      'deadline=2027-01-31T18:00:00.000Z',
-    ],
-    ...['budget=+20', 'budget=50', 'budget=none', 'duration=12h', 'duration=+20%', 'duration=1h0.5s'],
-    ...['backend=-ec2:spot', 'backend=ec2', 'optimize=time', 'interruptible=yes', 'interruptible=no'],
+    'price=+50%',
+    'price.spot=-20%',
+    'price.p5.48xlarge=12.5',
+    'price.ec2/spot/p5=+0.1',
+    'speed.A100=0.8',
+    'deadline=+6h',
+    'deadline=-1h30m',
+    'deadline=36h',
+    'deadline=none',
+    'deadline=2027-01-31T18:00:00.000Z',
+    'budget=+20',
+    'budget=50',
+    'budget=none',
+    'duration=12h',
+    'duration=+20%',
+    'duration=1h0.5s',
+    'backend=-ec2:spot',
+    'backend=ec2',
+    'optimize=time',
+    'interruptible=yes',
+    'interruptible=no',
   ]
 
   it.each(texts)('reads and writes %s', (text) => {

@@ -206,7 +206,11 @@ describe('workers that may buy', () => {
   const buyerRole = roleArn('crucible-buyer')
   const wishes: Record<ReservationKind, CapacityWish> = {
     prepaid: {
-      ...{ backend: 'ec2', kind: 'prepaid', types: ['p5.48xlarge'], count: 2, durationMs: 47 * HOUR_MS },
+      backend: 'ec2',
+      kind: 'prepaid',
+      types: ['p5.48xlarge'],
+      count: 2,
+      durationMs: 47 * HOUR_MS,
     },
     hourly: { backend: 'ec2', kind: 'hourly', types: ['g5.xlarge'], count: 2, durationMs: HOUR_MS },
   }
@@ -222,7 +226,8 @@ describe('workers that may buy', () => {
       failure: { class: 'auth' },
     })
     expect(await asWorker({}, (backend) => buy(backend, 'hourly'))).toMatchObject({
-      ...{ kind: 'refused', failure: { class: 'auth' } },
+      kind: 'refused',
+      failure: { class: 'auth' },
     })
     expect((await checked({ buyerRole })).join()).toMatch(/not permitted: .*sts:AssumeRole/)
     const { iam } = clientsOf(cloud.endpoint)
@@ -242,7 +247,9 @@ describe('workers that may buy', () => {
       await reserving.release(held, await reserving.releaseTerms(held, ask), ask)
       const listed = await reserving.reservations(ask)
       expect(listed.map(({ kind, phase }) => `${kind} ${phase}`).sort()).toEqual([
-        ...['hourly active', 'hourly ended', 'prepaid unpaid'],
+        'hourly active',
+        'hourly ended',
+        'prepaid unpaid',
       ])
     })
     // A reservation of others is not ours to release.

@@ -12,7 +12,7 @@ function leashed(script: string, graceSeconds?: number) {
       lines.push(line)
       heard()
     },
-    ...(graceSeconds === undefined ? {} : { graceSeconds }),
+    graceSeconds,
   })
   return { process, lines, firstLine }
 }

@@ -42,7 +42,11 @@ describe("the small cloud's S3 server", () => {
     const killed = versitygwOver(folder)!
     const { region, storeEndpoint: endpoint, credentials } = cloud
     const client = new S3Client({
-      ...{ region, endpoint: endpoint!, credentials, forcePathStyle: true, maxAttempts: 1 },
+      region,
+      endpoint: endpoint!,
+      credentials,
+      forcePathStyle: true,
+      maxAttempts: 1,
     })
     const kept = { Bucket: 'kept', Key: 'it' }
     await client.send(new PutObjectCommand({ ...kept, Body: 'it' }))
