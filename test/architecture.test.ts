@@ -169,7 +169,7 @@ describe('the import law', () => {
     )
     expect(shown).toEqual([
       ...FOLDERS.map((room) => [room, cellOf(room)]),
-      ...['packages/small-cloud', 'runner', 'bindings'].map((room) => [room, 'nothing']),
+      ...['packages/small-cloud', 'runner', 'bindings', 'deploy'].map((room) => [room, 'nothing']),
       ['tools', TOOLS_LAW.rooms.join(', ')],
       ['test', `everything but ${TEST_LAW.never.join(', ')}${sharing.join('')}`],
     ])
