@@ -1,6 +1,6 @@
 import { harness, seeded, type Drawn, type Case } from '../kit/harness'
 import { withProduct } from '../proof/product'
-import { withServer } from '../kit/server'
+import { withServerOnly } from '../kit/server'
 import { tally } from '../kit/table'
 import { testServer } from '../support/temporal'
 import { FAULTS, planOf, type Fault, type Plan } from './plan'
@@ -20,7 +20,7 @@ export const CHAOS = harness({
   jobs: 3,
   options: OPTIONS,
   stops: true,
-  around: (_, use) => withProduct((product) => withServer(() => use(product))),
+  around: (_, use) => withProduct((product) => withServerOnly(() => use(product))),
   draw: ({ seeds, only }): ChaosCase[] => {
     const faults = faultsFrom(only)
     return seeded(seeds, (seed) => ({ plan: planOf(seed, faults) }))
