@@ -22,7 +22,7 @@ export interface LosingProvider {
   end(order: Order): void
   /** The attempts of all machines that were ever made. */
   machines(): string[]
-  dispose(): void
+  dispose(): unknown
 }
 
 type Fate = (at: LosingProvider, order: Order) => Promise<unknown>
@@ -88,7 +88,7 @@ export function describeLostAnswers(name: string, make: () => Promise<LosingProv
       await until(() => at.machines().length >= count)
       expect(at.machines()).toHaveLength(count)
       expect(new Set(at.machines()).size).toBe(count)
-      at.dispose()
+      await at.dispose()
     }, 240_000)
   })
 }

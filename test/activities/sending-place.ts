@@ -73,22 +73,26 @@ export const RUDE = { forgetsAfterMs: 10, listsLagMs: 15, effectWithinMs: 15, an
 /** The send of a worker that died may be in progress for this long. */
 const SEND_LIMIT_MS = patient(60)
 
+/** A send of another worker may be over before the provider's word for it is due. */
+const LOOK_AGAIN_MS = 20
+
 /** Workers that come and go, over one store and one provider. */
 export class Senders {
-  /** @param untilEffect waits until a send without an answer can have no more effect, instead of the time that its outcome names */
+  /**
+   * @param untilEffect waits until a send without an answer can have no more effect, instead of the time that its outcome names
+   * @param sendLimitMs longer than any send of the provider takes
+   */
   constructor(
     readonly store: MemoryStore,
     private readonly provider: Backend,
     private readonly untilEffect: (order: Order) => Promise<void> = async () => undefined,
+    private readonly sendLimitMs = SEND_LIMIT_MS,
   ) {}
 
   worker(process = new Mortal()): BackendActivities {
     const store: ObjectStore = process.reach(this.store)
     return createBackendActivities({
-      backend: process.reach(this.provider),
-      store,
-      now: Date.now,
-      sendLimitMs: SEND_LIMIT_MS,
+      ...{ backend: process.reach(this.provider), store, now: Date.now, sendLimitMs: this.sendLimitMs },
       handOverSecrets: async () => undefined,
       maskSecrets: async (_jobId, text) => text,
       owners: async () => 'absent',
@@ -106,7 +110,7 @@ export class Senders {
       const found = await perform(worker, 'find', { order })
       if (found.kind === 'found') return found.handles[0]
       if (found.kind === 'absent') return undefined
-      await this.wait(found.againInMs)
+      await this.wait(Math.min(found.againInMs, LOOK_AGAIN_MS))
     }
   }
 

@@ -20,7 +20,7 @@ export interface Watched {
   /** How often the provider was asked about its machines. */
   asked: () => number
   trouble: () => void
-  recover: () => void
+  recover: () => unknown
 }
 
 /** Watches a healthy job through an hour in which its provider does not answer, and to its end. */
@@ -53,7 +53,7 @@ export async function watchAnHour(at: Watched): Promise<{ told: unknown[]; durin
     nowMs += MINUTE_MS
     await passes(minute + 1)
   }
-  at.recover()
+  await at.recover()
   await passes(100)
   const during = outcome
   await succeed(at, nowMs)

@@ -47,6 +47,7 @@ export class FaultProxy {
   readonly #signed = new Map<string, string[]>()
   readonly #server: Server
   readonly #target: URL
+  #port = 0
   readonly #agent = new Agent({ keepAlive: true })
 
   private constructor(target: string) {
@@ -82,6 +83,18 @@ export class FaultProxy {
   /** Closes every connection, as a server does that is started again. */
   dropConnections(): void {
     this.#server.closeAllConnections()
+  }
+
+  /** Refuses connections, as a host does that is down. */
+  goDown(): void {
+    this.#port = Number(new URL(this.url).port)
+    this.#server.close()
+    this.dropConnections()
+  }
+
+  async comeUp(): Promise<void> {
+    if (this.#server.listening) return
+    await new Promise<void>((resolve) => this.#server.listen(this.#port, '127.0.0.1', resolve))
   }
 
   #take(request: IncomingMessage, response: ServerResponse): void {

@@ -2,13 +2,17 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { lookFor } from '../../../activities/machine/sending'
-import { createApi } from '../../../backends/lambda/api'
-import type { Limiter } from '../../../backends/limiter'
+import { lookFor } from '../../../activities/sending'
+import { createLambdaBackend } from '../../../backends/lambda'
+import { TAGS } from '../../../backends/lambda/machines'
 import { shapeOf } from '../../../backends/lambda/offers'
-import { sendNameOf } from '../../../core/queues'
+import type { Backend } from '../../../backends/backend'
+import type { MachineHandle } from '../../../core/handle'
+import type { Offer } from '../../../core/offer'
 import { patiently } from '../harness'
-import { LambdaHarness } from './harness'
+import { makeOrder } from '../orders'
+import { MemoryStore } from '../scripted/memory-store'
+import { CONFIG } from './harness'
 
 const type = (gpu_description: string, gpus = 1) => ({
   ...{ name: 'gpu', gpu_description, price_cents_per_hour: 100 },
@@ -36,31 +40,41 @@ describe('a list', () => {
     server?.close()
   })
 
-  it.each([{ tags: null }, {}])('has an instance of somebody else with %j', async (tags) => {
-    const found = {
-      id: 'i-1',
-      status: 'active',
-      region: { name: 'us-east-1' },
-      instance_type: type('A10 (24 GB PCIe)'),
-    }
-    server = createServer((_, response) => response.end(JSON.stringify({ data: [{ ...found, ...tags }] })))
+  const found = {
+    id: 'i-1',
+    status: 'active',
+    region: { name: 'us-east-1' },
+    instance_type: type('A10 (24 GB PCIe)'),
+  }
+
+  /** The backend over an API that lists these instances. */
+  async function backendOver(data: object[]): Promise<Backend> {
+    server = createServer((_, response) => response.end(JSON.stringify({ data })))
     await new Promise<void>((resolve) => server!.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
-    const limiter: Limiter = { run: (_rank, _signal, call) => call() }
-    const api = createApi({ endpoint: `http://127.0.0.1:${port}`, apiKey: 'key', limiter })
-    expect(await api.instances(patiently().signal)).toMatchObject([{ id: 'i-1', tags: [] }])
-  })
-})
+    return createLambdaBackend({ ...CONFIG, endpoint: `http://127.0.0.1:${port}` }, { clock: Date.now })
+  }
 
-describe('two machines of one order', () => {
-  it('are both found if one has ended already: it was billed, too', async () => {
-    const h = new LambdaHarness()
-    const order = await h.order()
-    await h.backend.launch(order, { ...patiently(), send: sendNameOf(order.attemptId, 1) })
-    const [living] = h.lambda.instances
-    h.lambda.instances.push({ ...living!, id: 'i-ended', status: 'terminated' })
-    const deps = { backend: h.backend, store: h.store, now: Date.now }
-    const found = await h.backend.find(order.attemptId, await lookFor(deps, order, patiently().signal))
-    expect(found).toMatchObject({ kind: 'found', handles: [{ id: living!.id }], ended: [{ id: 'i-ended' }] })
+  it.each([{ tags: null }, {}])('has an instance of somebody else with %j', async (tags) => {
+    const backend = await backendOver([{ ...found, ...tags }])
+    expect(await backend.list('test', patiently())).toEqual([])
+    expect(await backend.observe([{ id: 'i-1' } as MachineHandle], patiently())).toEqual([
+      { state: 'running' },
+    ])
+  })
+
+  it('that still has an ended machine of an order has both: it was billed, too', async () => {
+    const store = new MemoryStore(Date.now)
+    const offers = [{ capacityType: 'on-demand', backend: 'lambda' } as Offer]
+    const order = makeOrder({ store, offers })
+    const tags = [{ key: TAGS.attempt, value: order.attemptId }]
+    const backend = await backendOver([
+      { ...found, tags },
+      { ...found, tags, id: 'i-ended', status: 'terminated' },
+    ])
+    const look = await lookFor({ backend, store, now: Date.now }, order, patiently().signal)
+    expect(await backend.find(order.attemptId, look)).toMatchObject({
+      ...{ kind: 'found', handles: [{ id: 'i-1' }], ended: [{ id: 'i-ended' }] },
+    })
   })
 })

@@ -57,10 +57,11 @@ describe('the settings of Lambda', () => {
       ...{ severity: 'warning', remedy: 'Close the file: chmod 600 ~/.lambda_cloud' },
       message: 'other users of this host can read the credentials in ~/.lambda_cloud',
     })
-    const h = new LambdaHarness({ ...CONFIG, keyProblem: keyProblem! })
+    const h = await LambdaHarness.make({ config: { keyProblem } })
     expect(await h.backend.check(patiently())).toEqual([keyProblem])
-    h.lambda.before.set('*', () => Promise.reject(new Error('down')))
+    await h.breakDown()
     expect(await h.backend.check(patiently())).toContainEqual(keyProblem)
+    await h.dispose()
     // The environment comes first: then the file does not matter.
     expect(parsed({ HOME: home, LAMBDA_API_KEY: KEY }).keyProblem).toBeUndefined()
     chmodSync(path, 0o600)

@@ -12,8 +12,12 @@ import type { Offer } from '../../../core/offer'
 import { patiently } from '../harness'
 import { makeOrder } from '../orders'
 import { MemoryStore } from '../scripted/memory-store'
-import { refusal } from './fake-api'
 import { CONFIG } from './harness'
+
+function refusal(status: number, code: string, message = code): HttpError {
+  const body = { error: { code, message } }
+  return new HttpError(`Lambda answered ${status}`, { reach: 'answered', status, body })
+}
 
 /** Each documented code: its status, its class, what to do about it, and whether a launch may have had its effect. */
 const CODES: [string, number, FailureClass, RegExp | undefined, boolean?][] = [

@@ -10,13 +10,13 @@ import { MEANINGS } from '../../../backends/lambda/errors'
 import { createLambdaSetup } from '../../../backends/lambda/setup'
 import { pythonClients } from '../../support/python-clients'
 import { patiently } from '../harness'
-import { WireHarness } from './wire-harness'
+import { LambdaHarness } from './harness'
 
 jest.setTimeout(120_000)
 
 const bin = pythonClients('lambda-clients')
 
-let harness: WireHarness | undefined
+let harness: LambdaHarness | undefined
 afterEach(async () => {
   await harness?.dispose()
   harness = undefined
@@ -36,7 +36,7 @@ async function python<T>(program: string, input: unknown): Promise<T> {
 
 ;(bin === undefined ? describe.skip : describe)('by a client generated from the OpenAPI document', () => {
   it('every answer of the small cloud is read whole, and so is every error', async () => {
-    harness = await WireHarness.make()
+    harness = await LambdaHarness.make()
     const { endpoint, apiKey: key } = harness.config
     const { said, problems } = await python<{ said: object; problems: string[] }>('drive.py', {
       ...{ endpoint, key },
@@ -90,7 +90,9 @@ async function python<T>(program: string, input: unknown): Promise<T> {
   })
 
   it('every body that the backend and its set-up send is well formed', async () => {
-    harness = await WireHarness.make({ lambda: { fileSystems: [{ name: 'cache', region: 'us-east-1' }] } })
+    harness = await LambdaHarness.make({
+      world: { lambda: { fileSystems: [{ name: 'cache', region: 'us-east-1' }] } },
+    })
     const backend = await harness.reopen({ cache: 'cache' })
     harness.backend = backend
     const order = await harness.order()

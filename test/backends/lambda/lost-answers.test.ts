@@ -1,48 +1,31 @@
-import { createBackendOver } from '../../../backends/lambda'
-import type { LaunchRequest } from '../../../backends/lambda/api'
-import { TAGS } from '../../../backends/lambda/machines'
 import { describeLostAnswers } from '../../activities/lost-answers'
 import { Senders } from '../../activities/sending-place'
-import { lostAnswer, refusal } from './fake-api'
-import { CONFIG, LambdaHarness } from './harness'
+import { TAGS } from '../../../backends/lambda/machines'
+import { patient } from '../../support/patience'
+import { LambdaHarness } from './harness'
 
 describeLostAnswers('Lambda', async () => {
-  const harness = new LambdaHarness()
-  const { lambda, store, deps } = harness
-  lambda.stock = Infinity
-  // Machines without a bootstrap: only their number counts.
-  lambda.onLaunch = () => undefined
-  const backend = createBackendOver(lambda.open, { ...CONFIG, staleForMs: 0 }, deps)
-  const lost = new Set<string>()
-  const late = new Set<string>()
-  const throttled = new Map<string, number>()
-  lambda.before.set('launch', (name = '') => {
-    const times = throttled.get(name) ?? 0
-    throttled.set(name, times - 1)
-    return times > 0 ? Promise.reject(refusal(429, 'global/rate-limit-exceeded')) : undefined
+  const h = await LambdaHarness.make({
+    // Lists show each machine some time after its launch.
+    world: { durations: { notFound: 10 }, lambda: { stock: [], quota: 2_000 } },
+    config: { staleForMs: 50 },
+    isOnPaper: true,
   })
-  lambda.after.set('launch', (name = '') => {
-    // Lists show its machine some time after the answer was lost.
-    if (late.delete(name)) {
-      const { id } = machineOf(name)
-      lambda.hidden.add(id)
-      setTimeout(() => lambda.hidden.delete(id), 10)
-      return Promise.reject(lostAnswer())
-    }
-    return lost.delete(name) ? Promise.reject(lostAnswer()) : undefined
-  })
-  const nameOf = ({ tags }: Pick<LaunchRequest, 'tags'>): string =>
-    tags.find(({ key }) => key === TAGS.attempt)?.value ?? ''
-  const machineOf = (name: string): (typeof lambda.instances)[number] =>
-    lambda.instances.find((one) => nameOf(one) === name)!
+  const launchOf = (attemptId: string) =>
+    ({ service: 'lambda', action: 'launch', parameters: `*${attemptId}*` }) as const
+  const lose = ({ attemptId }: { attemptId: string }): void =>
+    void h.cloud.addFault({ fault: 'lost-answer', times: 1, where: launchOf(attemptId) })
   return {
-    senders: new Senders(store, backend),
-    order: () => harness.order(),
-    lose: ({ attemptId }) => void lost.add(attemptId),
-    delay: ({ attemptId }) => void late.add(attemptId),
-    throttle: ({ attemptId }, times) => void throttled.set(attemptId, times),
-    end: ({ attemptId }) => lambda.end(machineOf(attemptId), 'terminated'),
-    machines: () => [...lambda.instances, ...lambda.ended].map(nameOf),
-    dispose: () => undefined,
+    senders: new Senders(h.store, h.backend, undefined, patient(5_000)),
+    order: () => h.order(),
+    lose,
+    delay: lose,
+    throttle: ({ attemptId }, times) => {
+      const code = 'global/rate-limit-exceeded'
+      h.cloud.addFault({ fault: 'error', code, status: 429, times, where: launchOf(attemptId) })
+    },
+    end: ({ attemptId }) => h.cloud.interrupt(h.instancesOf(attemptId)[0]!.id),
+    machines: () => h.cloud.instances().map(({ tags }) => tags[TAGS.attempt]!),
+    dispose: () => h.dispose(),
   }
 })

@@ -15,15 +15,15 @@ import type { WorldText } from '#small-cloud'
 import { patient } from '../../support/patience'
 import { until } from '../../support/until'
 import { patiently, settled } from '../harness'
-import { DURATIONS, WireHarness } from './wire-harness'
+import { DURATIONS, LambdaHarness } from './harness'
 
 jest.setTimeout(120_000)
 
-let h: WireHarness
+let h: LambdaHarness
 afterEach(() => h.dispose())
 
-async function start(world: WorldText = {}, changes: Partial<LambdaConfig> = {}): Promise<Backend> {
-  h = await WireHarness.make(world, changes)
+async function start(world: WorldText = {}, config: Partial<LambdaConfig> = {}): Promise<Backend> {
+  h = await LambdaHarness.make({ world, config })
   return h.backend
 }
 

@@ -204,8 +204,8 @@ function requestOf({ method, url, headers }: FastifyRequest): HttpRequest {
   return { method, url, headers }
 }
 
-function occasionOf({ service, action, caller }: Entry): Occasion {
-  return { service, action, ...(caller === undefined ? {} : { caller }) }
+function occasionOf({ service, action, caller, parameters }: Entry): Occasion {
+  return { service, action, parameters, ...(caller === undefined ? {} : { caller }) }
 }
 
 function send(reply: FastifyReply, { status, body, headers }: HttpAnswer): FastifyReply {

@@ -198,8 +198,8 @@ export function limitExceeded(): ApiError {
   return new ApiError('RequestLimitExceeded', 'Request limit exceeded.', 503)
 }
 
-function occasionOf({ service, action, region, caller }: Omit<JournalEntry, 'number'>): Occasion {
-  return { service, action, region, ...(caller === undefined ? {} : { caller }) }
+function occasionOf({ service, action, region, caller, parameters }: Omit<JournalEntry, 'number'>): Occasion {
+  return { service, action, region, parameters, ...(caller === undefined ? {} : { caller }) }
 }
 
 function unknownAction({ style, name }: Service, actionName: string): ApiError {

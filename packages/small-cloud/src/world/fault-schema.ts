@@ -14,6 +14,8 @@ const calls = z.strictObject({
   /** The caller's ARN; for a machine `arn:aws:sts::111122223333:assumed-role/crucible-machine/i-...`. */
   caller: z.string().optional(),
   region: z.string().optional(),
+  /** A pattern for the call's parameters as JSON: `*job-7*` is every call that names it. */
+  parameters: z.string().optional(),
 })
 
 const pools = z.strictObject({

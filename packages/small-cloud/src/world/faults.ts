@@ -15,6 +15,8 @@ export interface Occasion {
   capacity?: string
   instance?: string
   tags?: ReadonlyMap<string, string>
+  /** The parameters of a call. */
+  parameters?: unknown
 }
 
 type Occasions = Partial<Record<keyof Omit<Occasion, 'tags'>, string | undefined>> & {
@@ -78,13 +80,12 @@ export class Faults {
 
   private strikes(entry: Entry, occasion: Occasion): boolean {
     const { rule, isOver } = entry
-    if (isOver) return false
+    if (isOver || (rule.times !== undefined && entry.happened >= rule.times)) return false
     const ageMs = this.clock.nowMs() - entry.sinceMs
     if (ageMs < rule.from || (rule.until !== undefined && ageMs >= rule.until)) return false
     if (!fits(rule.where, occasion)) return false
     entry.occasions += 1
     if (entry.occasions <= rule.skip) return false
-    if (rule.times !== undefined && entry.happened >= rule.times) return false
     if (rule.chance < 1 && this.random.at(`${entry.name}#${entry.occasions}`) >= rule.chance) return false
     entry.happened += 1
     return true
@@ -92,12 +93,13 @@ export class Faults {
 }
 
 function fits(where: FaultRule['where'], occasion: Occasion): boolean {
-  const { tags, ...texts }: Occasions = where
+  const { tags, parameters, ...texts }: Occasions = where
   const textsFit = Object.entries(texts).every(([name, pattern]) =>
     matches(pattern, occasion[name as keyof typeof texts]),
   )
   return (
     textsFit &&
+    (parameters === undefined || matches(parameters, JSON.stringify(occasion.parameters))) &&
     Object.entries(tags ?? {}).every(([key, pattern]) => matches(pattern, occasion.tags?.get(key)))
   )
 }
