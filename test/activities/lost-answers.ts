@@ -82,6 +82,8 @@ export function describeLostAnswers(name: string, make: () => Promise<LosingProv
         const order = await at.order()
         met.add(fate)
         await FATES[fate]!(at, order)
+        // A provider may accept a launch before its list has the machine.
+        await until(() => machinesOf(order) > 0)
         expect([fate, machinesOf(order)]).toEqual([fate, 1])
       })
       expect(met.size).toBe(names.length)

@@ -19,7 +19,7 @@ export interface Watched {
   handle: MachineHandle
   /** How often the provider was asked about its machines. */
   asked: () => number
-  trouble: () => void
+  trouble: () => unknown
   recover: () => unknown
 }
 
@@ -48,7 +48,7 @@ export async function watchAnHour(at: Watched): Promise<{ told: unknown[]; durin
     })
   }
   await passes(1)
-  at.trouble()
+  await at.trouble()
   for (let minute = 1; minute <= HOUR_MS / MINUTE_MS; minute++) {
     nowMs += MINUTE_MS
     await passes(minute + 1)

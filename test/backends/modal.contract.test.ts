@@ -1,5 +1,4 @@
 import { describeBackend } from './contract'
-import { FakeHarness } from './modal/fake-harness'
-import { MODAL_TRAITS } from './modal/harness'
+import { MODAL_TRAITS, ModalHarness } from './modal/harness'
 
-describeBackend('modal, over a fake of the gateway,', MODAL_TRAITS, async () => new FakeHarness())
+describeBackend('modal', MODAL_TRAITS, () => ModalHarness.make())

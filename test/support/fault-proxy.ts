@@ -10,8 +10,10 @@ import type { AddressInfo } from 'node:net'
 
 /** What goes wrong with a request. */
 export type Fault =
-  /** Answered so without being passed on. */
-  | { kind: 'answer'; status: number; code: string; headers?: Record<string, string> }
+  /** Answered so without being passed on: with the body, or the error document of a code. */
+  | { kind: 'answer'; status: number; code?: string; body?: string; headers?: Record<string, string> }
+  /** The connection ends at once, and the server obeys later. */
+  | { kind: 'late'; afterMs: number }
   /** Obeyed by the server, but the answer never comes. */
   | { kind: 'lost-answer' }
   /** Obeyed by the server, which then says that it failed, with status 200. */
@@ -86,10 +88,13 @@ export class FaultProxy {
   }
 
   /** Refuses connections, as a host does that is down. */
-  goDown(): void {
+  async goDown(): Promise<void> {
     this.#port = Number(new URL(this.url).port)
-    this.#server.close()
+    const closed = new Promise((resolve) => this.#server.close(resolve))
     this.dropConnections()
+    await closed
+    // Clients of this process notice that their connections have ended.
+    await new Promise((resolve) => setTimeout(resolve, 5))
   }
 
   async comeUp(): Promise<void> {
@@ -115,11 +120,29 @@ export class FaultProxy {
       request.resume()
       request.once('end', () => {
         response.writeHead(fault.status, { 'content-type': 'application/xml', ...fault.headers })
-        response.end(request.method === 'HEAD' ? undefined : errorDocument(fault.code))
+        response.end(request.method === 'HEAD' ? undefined : (fault.body ?? errorDocument(fault.code ?? '')))
       })
       return
     }
+    if (fault?.kind === 'late') return this.#passLater(request, fault.afterMs)
     this.#pass(request, response, fault)
+  }
+
+  #passLater(request: IncomingMessage, afterMs: number): void {
+    const { method, url: path, headers } = request
+    const { hostname, port } = this.#target
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.once('end', () => {
+      request.socket.destroy()
+      setTimeout(() => {
+        const onward = ask({ hostname, port, method, path, headers, agent: this.#agent }, (answer) =>
+          answer.resume(),
+        )
+        onward.on('error', () => undefined)
+        onward.end(Buffer.concat(chunks))
+      }, afterMs)
+    })
   }
 
   #cutRequest(request: IncomingMessage, afterBytes: number): void {

@@ -34,7 +34,7 @@ afterEach(async () => {
 
 const answer = (status: number, code = ''): (() => void) => always({ kind: 'answer', status, code })
 const always = (fault: Fault) => (): void => void proxy.rules.push({ match: '', fault, times: Infinity })
-const TROUBLES: [string, () => void][] = [
+const TROUBLES: [string, () => unknown][] = [
   ['cannot be reached', () => proxy.goDown()],
   ['does not answer', always({ kind: 'lost-answer' })],
   ['answers that a service behind it is down', answer(503)],
@@ -90,7 +90,7 @@ describe('a launch while Lambda', () => {
 
   it.each(TROUBLES)('%s fails with what to do, and makes one machine once it answers', async (_, trouble) => {
     const order = await h.order()
-    trouble()
+    await trouble()
     for (let tries = 0; tries < 3; tries++) {
       const failure = failureOf(await launch(order).catch((thrown: unknown) => thrown))
       expect(failure).toMatchObject({ message: expect.any(String), hint: expect.stringMatching(/\S+ \S+/) })

@@ -1,82 +1,81 @@
 /** A gateway in trouble: what `crucible doctor` says, and that no trouble is taken for the end of a machine. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { findMachine } from '../../../activities/machine/backend-machines'
-import { sendOnce } from '../../../activities/machine/sending'
+import { findMachine } from '../../../activities/backend-machines'
+import { sendOnce } from '../../../activities/sending'
+import type { Backend } from '../../../backends/backend'
 import { failureOf } from '../../../backends/errors'
-import { HttpError } from '../../../backends/http'
-import { bootReserveMs, startsWithinMs } from '../../../core/money/budget'
+import { bootReserveMs, startsWithinMs } from '../../../core/budget'
 import type { FindOutcome } from '../../../core/activities'
-import { defined } from '../../../core/defined'
 import type { MachineHandle } from '../../../core/handle'
 import type { Offer } from '../../../core/offer'
-import type { Order } from '../../../core/job/plan'
-import { SECOND_MS } from '../../../core/time/time'
+import type { Order } from '../../../core/plan'
+import { SECOND_MS } from '../../../core/time'
+import { until } from '../../support/until'
 import { patiently, settled } from '../harness'
 import { watchAnHour } from '../hour-down'
-import { HEALTH, lostAnswer, proxyAnswer, type FakeGateway } from './fake-gateway'
-import { FakeHarness, parametersOfContainer } from './fake-harness'
+import { HEALTH, ModalHarness, parametersOfContainer } from './harness'
 
-let h: FakeHarness
+let h: ModalHarness
 let order: Order
 let handle: MachineHandle
 beforeEach(async () => {
-  h = new FakeHarness()
+  h = await ModalHarness.make({ isOnPaper: true })
   order = await h.order()
   const outcome = await h.backend.launch(order, patiently())
   if (outcome.kind !== 'launched') throw new Error(outcome.kind)
   handle = outcome.handle
+  await hasOneMachine(order)
 })
 afterEach(() => h.dispose())
 
-type Trouble = (modal: FakeGateway) => void
+/** A launch is accepted before its container runs. */
+async function hasOneMachine({ attemptId }: Order): Promise<void> {
+  await until(async () => (await h.runningOf(attemptId)) > 0)
+  expect(await h.runningOf(attemptId)).toBe(1)
+}
 
-const answering =
-  (error: () => HttpError): Trouble =>
-  ({ before }) =>
-    void before.set('*', () => Promise.reject(error()))
-const unsent = (): HttpError =>
-  new HttpError('The Modal gateway did not answer: ENOTFOUND', { reach: 'unsent' })
+type Trouble = () => unknown
+
+const answering = (status: number, body: string): Trouble => {
+  const headers = { 'content-type': 'text/plain' }
+  return () => h.fail({ kind: 'answer', status, body, headers })
+}
 
 /** Each with the message of `crucible doctor` and what it says to do. */
 const TROUBLES: [string, Trouble, RegExp, RegExp][] = [
   [
     'that was deleted',
-    answering(() => proxyAnswer(404, 'modal-http: app for invoked web endpoint is stopped')),
+    answering(404, 'modal-http: app for invoked web endpoint is stopped'),
     /^the gateway is not deployed in the workspace\.$/,
     /^Run `crucible setup modal`\. Running jobs continue meanwhile\.$/,
   ],
   [
     'whose proxy token is bad, has expired or is of another workspace',
-    answering(() => proxyAnswer(401, 'modal-http: incorrect credentials for proxy authorization')),
-    /^Modal refused the proxy token that ends in 6789\.$/,
+    answering(401, 'modal-http: incorrect credentials for proxy authorization'),
+    /^Modal refused the proxy token\.$/,
     /^Run `crucible setup modal`\.$/,
   ],
   [
     'that cannot be reached',
-    answering(unsent),
-    /^The Modal gateway did not answer: ENOTFOUND\.$/,
+    () => h.goDown(),
+    /^The Modal gateway did not answer: ECONNREFUSED\.$/,
     /^Check the network and CRUCIBLE_MODAL_URL\.$/,
   ],
   [
-    'that starts too slowly',
-    answering(lostAnswer),
-    /^The Modal gateway did not answer\.$/,
+    'that does not answer',
+    () => h.fail({ kind: 'cut-request', afterBytes: 0 }),
+    /^The Modal gateway did not answer: /,
     /^Try again in a minute: .* If it still fails, read status\.modal\.com\.$/,
   ],
   [
     'that is another server',
-    answering(
-      () =>
-        new HttpError('The Modal gateway answered with something other than JSON', {
-          ...{ reach: 'unanswered', status: 200, page: 'Temporal' },
-        }),
-    ),
+    answering(200, 'Temporal'),
     /something other than JSON\.$/,
     /^Check CRUCIBLE_MODAL_URL\. Run `crucible setup modal`\.$/,
   ],
   [
     'that is broken',
-    answering(() => proxyAnswer(503, 'modal-http: bad gateway')),
+    answering(503, 'modal-http: bad gateway'),
     /^the gateway does not work: Modal answered 503 modal-http: bad gateway\.$/,
     /^Try again in a minute/,
   ],
@@ -85,13 +84,13 @@ const TROUBLES: [string, Trouble, RegExp, RegExp][] = [
 const VERSIONS: [string, Trouble, RegExp, RegExp][] = [
   [
     'that is older',
-    (modal) => void (modal.health = { ...HEALTH, api: 0 }),
+    () => h.answerHealth({ api: 0 }),
     /speaks version 0 .* Crucible 1$/,
     /^Run `crucible setup modal` to update it\.$/,
   ],
   [
     'that is newer',
-    (modal) => void (modal.health = { ...HEALTH, api: 2 }),
+    () => h.answerHealth({ api: 2 }),
     /speaks version 2 .* Crucible 1$/,
     /^Update Crucible on this worker\.$/,
   ],
@@ -99,31 +98,30 @@ const VERSIONS: [string, Trouble, RegExp, RegExp][] = [
 
 describe('a gateway', () => {
   it.each([...TROUBLES, ...VERSIONS])('%s has one message and one remedy', async (_, trouble, words, fix) => {
-    trouble(h.modal)
+    await trouble()
     const problems = await h.backend.check(patiently())
     expect(problems).toMatchObject([{ severity: 'error', message: expect.stringMatching(words) }])
     expect(problems[0]!.remedy).toMatch(fix)
-    expect(JSON.stringify(problems)).not.toContain('ws-secret')
+    expect(JSON.stringify(problems)).not.toContain(h.config.token.secret)
   })
 
   it.each(TROUBLES)('%s says nothing of its machines', async (_, trouble) => {
-    trouble(h.modal)
-    const calls = {
-      observe: h.backend.observe([handle], patiently()),
-      find: h.backend.find(order.attemptId, patiently()),
-      list: h.backend.list(order.deployment, patiently()),
-      leftovers: h.backend.leftovers!(order.deployment, patiently()),
-      terminate: h.backend.terminate(handle, patiently()),
-      logs: h.backend.logs!(handle, undefined, patiently()),
-    }
-    for (const [name, call] of Object.entries(calls))
-      expect([name, await settled(call)]).toEqual([name, 'BackendError'])
+    await trouble()
+    const calls = [
+      h.backend.observe([handle], patiently()),
+      h.backend.find(order.attemptId, patiently()),
+      h.backend.list(order.deployment, patiently()),
+      h.backend.leftovers!(order.deployment, patiently()),
+      h.backend.terminate(handle, patiently()),
+      h.backend.logs!(handle, undefined, patiently()),
+    ]
+    expect(new Set(await Promise.all(calls.map(settled)))).toEqual(new Set(['BackendError']))
     expect(await h.runningOf(order.attemptId)).toBe(1)
   })
 
   it.each(VERSIONS)('%s gets no order, and serves the machines that run', async (_, trouble) => {
     const next = await h.order()
-    trouble(h.modal)
+    await trouble()
     expect(await h.backend.launch(next, patiently())).toMatchObject({ kind: 'refused' })
     expect(h.launchesSent()).toBe(1)
     expect(await h.backend.observe([handle], patiently())).toMatchObject([{ state: 'running' }])
@@ -133,12 +131,12 @@ describe('a gateway', () => {
 })
 
 describe('a plan', () => {
-  const offersFor = (image?: string) => h.backend.offers({}, { ...patiently(), ...defined({ image }) })
+  const offersFor = (image?: string) => h.backend.offers({}, { ...patiently(), image })
 
   it.each(VERSIONS)(
     'has no offers of a gateway %s, so that no job ends with its launch',
     async (_, trouble, words, fix) => {
-      trouble(h.modal)
+      await trouble()
       const failure = failureOf(await offersFor().catch((error: unknown) => error))
       expect(failure).toMatchObject({
         message: expect.stringMatching(words),
@@ -150,6 +148,7 @@ describe('a plan', () => {
   it('has no usable offer for an image whose registry the gateway refuses', async () => {
     for (const image of [undefined, 'python:3.12', 'docker.io/team/train:1', 'team/train@sha256:0123'])
       expect([image, usableIn(await offersFor(image))]).toEqual([image, true])
+    h.answerHealth({})
     for (const image of ['ghcr.io/team/train:1', 'localhost/train', 'registry.example:5000/train']) {
       const offers = await offersFor(image)
       expect([image, usableIn(offers)]).toEqual([image, false])
@@ -162,14 +161,14 @@ describe('a plan', () => {
   })
 
   it('has no usable offer for an image whose Modal Secret the gateway refuses', async () => {
-    h.config.imageSecrets = { 'docker.io/team': 'team-robot' }
+    h.backend = await h.reopen({ imageSecrets: { 'docker.io/team': 'team-robot' } })
     expect(usableIn(await offersFor('python:3.12'))).toBe(true)
     const [offer] = await offersFor('team/train:1')
     expect(offer).toMatchObject({
       availability: 'unusable',
       note: 'the Modal gateway does not allow the Modal Secret team-robot for team/train:1: run `crucible setup modal`',
     })
-    h.modal.health = { ...HEALTH, allowed: { ...HEALTH.allowed, secrets: ['team-robot'] } }
+    h.answerHealth({ allowed: { ...HEALTH.allowed, secrets: ['team-robot'] } })
     expect(usableIn(await offersFor('team/train:1'))).toBe(true)
   })
 })
@@ -178,12 +177,16 @@ const usableIn = (offers: Offer[]): boolean => offers.every(({ availability }) =
 
 describe('a job whose gateway is down for an hour', () => {
   it.each(TROUBLES)('%s continues', async (_, trouble) => {
-    const { told, during, end } = await watchAnHour({
-      ...{ backend: h.backend, store: h.store, order, handle },
-      asked: () => h.modal.calls.filter((name) => name === 'job').length,
-      trouble: () => trouble(h.modal),
-      recover: () => h.modal.before.clear(),
-    })
+    let asked = 0
+    const backend: Backend = {
+      ...h.backend,
+      observe: (handles, ctx) => {
+        asked++
+        return h.backend.observe(handles, ctx)
+      },
+    }
+    const watched = { backend, store: h.store, order, handle, asked: () => asked, trouble }
+    const { told, during, end } = await watchAnHour({ ...watched, recover: () => h.recover() })
     expect(told).toEqual([expect.any(String), undefined])
     expect(during).toBeUndefined()
     expect(end).toEqual({ kind: 'over', end: { kind: 'succeeded' } })
@@ -198,34 +201,31 @@ describe('a launch while the gateway', () => {
     '%s fails with what to do, and makes one machine once the gateway answers',
     async (_, trouble) => {
       const next = await h.order()
-      trouble(h.modal)
+      await trouble()
       for (let tries = 0; tries < 3; tries++) {
         const failure = failureOf(await launch(next).catch((error: unknown) => error))
         expect(failure).toMatchObject({ message: expect.any(String), hint: expect.stringMatching(/\S+ \S+/) })
       }
       expect(await h.runningOf(order.attemptId)).toBe(1)
       expect(await h.runningOf(next.attemptId)).toBe(0)
-      h.modal.before.clear()
+      await h.recover()
       expect(await launch(next)).toMatchObject({ kind: 'launched' })
       expect(await launch(next)).toMatchObject({ kind: 'launched' })
-      expect(await h.runningOf(next.attemptId)).toBe(1)
+      await hasOneMachine(next)
     },
   )
 
   it('goes down before it has answered is looked up, and made once', async () => {
     const next = await h.order()
-    h.modal.after.set('submit', () => {
-      answering(unsent)(h.modal)
-      return Promise.reject(lostAnswer())
-    })
+    h.fail({ kind: 'lost-answer' }, '^PUT ')
+    h.fail({ kind: 'cut-request', afterBytes: 0 }, '^GET .*/jobs/')
     expect(await launch(next)).toMatchObject({ kind: 'unconfirmed' })
-    h.modal.after.clear()
     const look = (): Promise<FindOutcome> =>
       findMachine({ backend: h.backend, store: h.store, now: Date.now }, next, patiently().signal)
     await expect(look()).rejects.toMatchObject({ failure: { class: 'transient' } })
-    h.modal.before.clear()
+    await h.recover()
     expect(await look()).toMatchObject({ kind: 'found', handles: [{ attemptId: next.attemptId }] })
-    expect(await h.runningOf(next.attemptId)).toBe(1)
+    await hasOneMachine(next)
   })
 })
 
@@ -243,56 +243,18 @@ it('a container waits for its runner no longer than its money pays for it', asyn
   const budget = { microUsd: 200, priceMaxMicroUsdPerHour: 3_600 }
   const runner = { ...next.runner, limits: { seq: 0, deadlineAtMs: null, budget } }
   await h.backend.launch({ ...next, runner }, patiently())
-  const [unlimited, limited] = h.modal.submits.map(
-    ({ request }) => parametersOfContainer(request).giveUpSeconds,
+  const [unlimited, limited] = [order, next].map(
+    ({ attemptId }) => parametersOfContainer(h.sendsOf(attemptId)[0]!).giveUpSeconds,
   )
   const reserveSeconds = bootReserveMs(next.runner) / SECOND_MS
   expect(limited).toBe(200 - reserveSeconds)
   expect(unlimited).toBe(startsWithinMs(order.runner) / SECOND_MS)
 })
 
-describe('a launch whose answer is lost', () => {
-  it('takes the machine that the gateway knows', async () => {
-    const next = await h.order()
-    h.modal.loseNext('submit')
-    expect(await h.backend.launch(next, patiently())).toMatchObject({
-      kind: 'launched',
-      handle: { attemptId: next.attemptId },
-    })
-  })
-
-  it('is unconfirmed, until its request can be accepted no more, where the gateway knows nothing', async () => {
-    h.modal.before.set('submit', () => Promise.reject(lostAnswer()))
-    expect(await h.backend.launch(await h.order(), patiently())).toEqual({
-      kind: 'unconfirmed',
-      findAfterMs: 75 * SECOND_MS,
-    })
-  })
-})
-
-describe('a workspace at its limit of GPUs', () => {
-  it('lets a launch wait, and ends it as missing capacity when Modal gives up', async () => {
-    h.modal.isFull = true
-    const waiting = await h.order()
-    const outcome = await h.backend.launch(waiting, patiently())
-    if (outcome.kind !== 'launched') throw new Error(outcome.kind)
-    expect(await h.backend.observe([outcome.handle], patiently())).toMatchObject([{ state: 'queued' }])
-    expect(await h.backend.check(patiently())).toEqual([])
-    h.modal.giveUp(waiting.attemptId, 'Insufficient capacity to create sandbox.')
-    const [gone] = await h.backend.observe([outcome.handle], patiently())
-    expect(gone).toMatchObject({ state: 'gone', cause: 'failed-to-start' })
-    expect(gone!.failure).toBeUndefined()
-  })
-
-  it('says where to raise a limit that ends a launch', async () => {
-    h.modal.isFull = true
-    const waiting = await h.order()
-    await h.backend.launch(waiting, patiently())
-    h.modal.giveUp(waiting.attemptId, 'Workspace spend limit reached')
-    const [gone] = await h.backend.observe([{ ...handle, id: waiting.attemptId }], patiently())
-    expect(gone!.failure).toMatchObject({
-      class: 'quota',
-      hint: expect.stringContaining('modal.com/settings'),
-    })
+it('a launch that reaches no gateway is unconfirmed until its request can be accepted no more', async () => {
+  h.fail({ kind: 'cut-request', afterBytes: 0 }, '^PUT ')
+  expect(await h.backend.launch(await h.order(), patiently())).toEqual({
+    kind: 'unconfirmed',
+    findAfterMs: 75 * SECOND_MS,
   })
 })

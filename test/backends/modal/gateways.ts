@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { startCloud, type Cloud, type WorldText } from '#small-cloud'
+import { startCloud, type Cloud, type CloudOptions, type WorldText } from '#small-cloud'
 import { pythonClients } from '../../support/python-clients'
 
 /** A gateway over a small cloud's Modal. */
@@ -14,22 +14,24 @@ export interface Gateway {
   close(): Promise<void>
 }
 
-export type OpenGateway = (world?: WorldText, directory?: string) => Promise<Gateway>
+export type OpenGateway = (world?: WorldText, options?: Options) => Promise<Gateway>
+
+type Options = Pick<CloudOptions, 'directory' | 'createMachine'>
 
 const QUICK: WorldText['durations'] = { pending: '100ms', boot: '20ms' }
 
-async function openCloud(world: WorldText, directory?: string): Promise<Omit<Gateway, 'close'>> {
+async function openCloud(world: WorldText, options: Options = {}): Promise<Omit<Gateway, 'close'>> {
   const cloud = await startCloud({
     world: { ...world, durations: { ...QUICK, ...world.durations } },
-    ...(directory === undefined ? {} : { directory }),
+    ...options,
   })
   const { endpoint = '', key = '', secret = '' } = cloud.providers['modal']!
   return { cloud, endpoint, token: { key, secret } }
 }
 
 /** The stand-in of the small cloud. */
-export const openStandIn: OpenGateway = async (world = {}, directory) => {
-  const gateway = await openCloud(world, directory)
+export const openStandIn: OpenGateway = async (world = {}, options) => {
+  const gateway = await openCloud(world, options)
   return { ...gateway, close: () => gateway.cloud.stop() }
 }
 

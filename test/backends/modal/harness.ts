@@ -6,16 +6,21 @@ import type { Backend } from '../../../backends/backend'
 import { createModalBackend } from '../../../backends/modal'
 import type { ModalConfig } from '../../../backends/modal/config'
 import { RUN_MS_MAX } from '../../../backends/modal/config'
+import type { Health, JobRequest } from '../../../backends/modal/documents'
 import type { ModalDeps } from '../../../backends/modal/host'
 import type { Order } from '../../../core/job/plan'
 import { layout } from '../../../storage/layout'
 import type { Cloud } from '#small-cloud'
+import { PaperMachine } from '../../../packages/small-cloud/test/support'
+import type { MachineSpec } from '../../../packages/small-cloud/src/machines/machine'
+import { FaultProxy, type Fault } from '../../support/fault-proxy'
+import { parametersOfVariable, type BootstrapParameters } from '../../support/user-data'
 import { until } from '../../support/until'
 import { patiently, type Harness, type Traits, type WantedOrder } from '../harness'
 import { TestHandOvers } from '../lambda/hand-overs'
 import { WireStore } from '../lambda/wire-store'
 import { issueOrder, makeOrder, type OrderOptions } from '../orders'
-import type { Gateway, OpenGateway } from './gateways'
+import { openStandIn, type Gateway } from './gateways'
 
 export const MODAL_TRAITS: Traits = {
   looksForTags: false,
@@ -30,6 +35,17 @@ export const MODAL_TRAITS: Traits = {
   duplicatesAre: 'processes',
 }
 
+/** As the small cloud's gateway answers, for tests that change a part of it. */
+export const HEALTH: Health = {
+  ...{ ok: true, api: 1, features: ['logs', 'requirements', 'volumes'], sdk: '1.6.4', environment: 'main' },
+  allowed: { registries: ['docker.io'], secrets: [], volumes: 'crucible-' },
+}
+
+export const CONFIG: ModalConfig = {
+  ...{ url: 'http://127.0.0.1:9', token: { key: 'wk-0123456789', secret: 'ws-secret' }, gpus: ['T4'] },
+  ...{ runMsMax: RUN_MS_MAX, hasCache: true, imageSecrets: {}, cacheUnusedMs: 7 * 86_400_000 },
+}
+
 /** In the place of the runner: notes that it was started, and stays until it is ended. */
 const STAND_IN = `import os, sys, time
 root = sys.argv[sys.argv.index("--root") + 1]
@@ -40,12 +56,10 @@ time.sleep(600)
 `
 const STAND_IN_SHA256 = createHash('sha256').update(STAND_IN).digest('hex')
 const TYPE = 'T4x1'
+/** Needs no time to be scheduled. */
+const PAPER_TYPE = 'cpu'
 
-interface Sent {
-  key: string
-  command: string[]
-  env: Record<string, string>
-}
+type Sent = JobRequest & { key: string }
 
 type SubmitFault =
   { fault: 'lost-answer'; instead?: 'silence' } | { fault: 'error'; code: string; status: number }
@@ -58,7 +72,7 @@ export class ModalHarness implements Harness {
   )
   readonly handOvers = new TestHandOvers(this.store, {
     keptOf: (attemptId) =>
-      this.#sendsOf(attemptId).map((sent) => ({
+      this.sendsOf(attemptId).map((sent) => ({
         userData: '#cloud-config\n{"write_files":[]}',
         rest: unpacked(sent),
       })),
@@ -77,16 +91,23 @@ export class ModalHarness implements Harness {
   private constructor(
     readonly gateway: Gateway,
     readonly directory: string,
+    private readonly proxy: FaultProxy,
+    private readonly type: string,
   ) {
     this.config = {
-      ...{ url: gateway.endpoint, token: gateway.token, gpus: ['T4'], runMsMax: RUN_MS_MAX },
-      ...{ hasCache: true, imageSecrets: {}, cacheUnusedMs: 7 * 86_400_000 },
+      ...CONFIG,
+      url: `${proxy.url}${new URL(gateway.endpoint).pathname}`,
+      token: gateway.token,
     }
   }
 
-  static async make(open: OpenGateway): Promise<ModalHarness> {
+  /** @param isOnPaper its machines have no processes */
+  static async make({ open = openStandIn, isOnPaper = false } = {}): Promise<ModalHarness> {
     const directory = mkdtempSync(join(tmpdir(), 'crucible-modal-'))
-    const made = new ModalHarness(await open({}, directory), directory)
+    const createMachine = isOnPaper ? (spec: MachineSpec) => new PaperMachine(spec) : undefined
+    const gateway = await open({}, { directory, createMachine })
+    const proxy = await FaultProxy.open(gateway.endpoint)
+    const made = new ModalHarness(gateway, directory, proxy, isOnPaper ? PAPER_TYPE : TYPE)
     await made.store.listen()
     await made.store.put(layout.runner(STAND_IN_SHA256), STAND_IN)
     made.backend = await made.reopen()
@@ -105,12 +126,37 @@ export class ModalHarness implements Harness {
     const { isStuck = false, ...rest } = wanted
     const offers = await this.backend.offers({}, patiently())
     const order = makeOrder({
-      ...{ store: this.store, offers: offers.filter(({ type }) => type === TYPE).slice(0, 1) },
+      ...{ store: this.store, offers: offers.filter(({ type }) => type === this.type).slice(0, 1) },
       ...{ runnerSha256: STAND_IN_SHA256, ...rest },
     })
     await issueOrder(this.store, order, Date.now())
     if (isStuck) this.cloud.addFault({ fault: 'no-boot', where: { tags: { key: order.attemptId } } })
     return order
+  }
+
+  /** From now on every request whose method and path match fails in this way. */
+  fail(fault: Fault, match = '', times = Infinity): void {
+    this.proxy.rules.push({ match, fault, times })
+  }
+
+  /** Another version of the gateway, or another deployment, answers to `health`. */
+  answerHealth(changes: Partial<Health>): void {
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify({ ...HEALTH, ...changes })
+    this.proxy.rules.unshift({
+      match: '/v1/health$',
+      fault: { kind: 'answer', status: 200, body, headers },
+      times: Infinity,
+    })
+  }
+
+  goDown(): Promise<void> {
+    return this.proxy.goDown()
+  }
+
+  async recover(): Promise<void> {
+    this.proxy.rules.length = 0
+    await this.proxy.comeUp()
   }
 
   async startsOf(attemptId: string): Promise<number> {
@@ -163,13 +209,14 @@ export class ModalHarness implements Harness {
       ...{ timeoutMs: 600_000, gpu: null, milliCpu: 1000, memoryMiB: 512, volumes: {} },
     }
     const headers = { 'content-type': 'application/json', 'user-agent': 'modal-control-plane' }
-    const url = `${this.config.url}/control/sandboxes`
+    const url = `${this.gateway.endpoint}/control/sandboxes`
     const { status } = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
     if (status !== 200) throw new Error(`the control plane answered ${status}`)
   }
 
   async dispose(): Promise<void> {
     await this.store.close()
+    await this.proxy.close()
     await this.gateway.close()
     rmSync(this.directory, { recursive: true, force: true })
   }
@@ -192,7 +239,7 @@ export class ModalHarness implements Harness {
   }
 
   /** What Modal was asked for, by its own journal. */
-  #sendsOf(attemptId: string): Sent[] {
+  sendsOf(attemptId: string): Sent[] {
     return this.cloud.journal
       .calls({ service: 'modal', action: 'submit' })
       .map(({ parameters }) => parameters as Sent)
@@ -210,6 +257,11 @@ export class ModalHarness implements Harness {
       return ''
     }
   }
+}
+
+/** The parameters of the bootstrap in a container's variables. */
+export function parametersOfContainer({ env }: Pick<JobRequest, 'env'>): BootstrapParameters {
+  return parametersOfVariable(env['CRUCIBLE_BOOTSTRAP']!)
 }
 
 function unpacked({ command, env }: Sent): string {

@@ -1,28 +1,28 @@
 import { describeLostAnswers } from '../../activities/lost-answers'
 import { Senders } from '../../activities/sending-place'
+import { patient } from '../../support/patience'
 import { until } from '../../support/until'
-import { lostAnswer, refusal } from './fake-gateway'
-import { FakeHarness } from './fake-harness'
+import { ModalHarness } from './harness'
 
 describeLostAnswers('Modal', async () => {
-  const harness = new FakeHarness()
-  const { modal, store, backend } = harness
-  const lost = new Set<string>()
-  const throttled = new Map<string, number>()
-  modal.after.set('submit', (key = '') => (lost.delete(key) ? Promise.reject(lostAnswer()) : undefined))
-  modal.before.set('submit', (key = '') => {
-    const times = throttled.get(key) ?? 0
-    throttled.set(key, times - 1)
-    return times > 0 ? Promise.reject(refusal(429, 'rate-limited')) : undefined
-  })
+  const h = await ModalHarness.make({ isOnPaper: true })
+  const late = new Set<string>()
+  const putOf = (attemptId: string): string => `^PUT .*/${attemptId}$`
+  const isThere = (attemptId: string): boolean => h.sendsOf(attemptId).length > 0
+  const untilEffect = ({ attemptId }: { attemptId: string }): Promise<void> =>
+    until(() => !late.has(attemptId) || isThere(attemptId))
   return {
-    senders: new Senders(store, backend, ({ attemptId }) => until(() => !modal.late.has(attemptId))),
-    order: () => harness.order(),
-    lose: ({ attemptId }) => void lost.add(attemptId),
-    delay: ({ attemptId }) => void modal.late.set(attemptId, 10),
-    throttle: ({ attemptId }, times) => void throttled.set(attemptId, times),
-    end: ({ attemptId }) => modal.end(attemptId, 'ended', 0),
-    machines: () => modal.sandboxes.map(({ key }) => key),
-    dispose: () => undefined,
+    senders: new Senders(h.store, h.backend, untilEffect, patient(5_000)),
+    order: () => h.order(),
+    lose: ({ attemptId }) => h.fail({ kind: 'lost-answer' }, putOf(attemptId), 1),
+    delay: ({ attemptId }) => {
+      late.add(attemptId)
+      h.fail({ kind: 'late', afterMs: 10 }, putOf(attemptId), 1)
+    },
+    throttle: ({ attemptId }, times) =>
+      h.fail({ kind: 'answer', status: 429, body: 'slow down' }, putOf(attemptId), times),
+    end: ({ attemptId }) => h.cloud.interrupt(attemptId),
+    machines: () => h.cloud.instances().map(({ tags }) => tags['key']!),
+    dispose: () => h.dispose(),
   }
 })

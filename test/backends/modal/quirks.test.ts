@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { z } from 'zod'
-import { createBackendOver, createModalBackend } from '../../../backends/modal'
+import { createModalBackend } from '../../../backends/modal'
 import type { Backend } from '../../../backends/backend'
 import { parseModalConfig, RUN_MS_MAX, type ModalConfig } from '../../../backends/modal/config'
 import * as documents from '../../../backends/modal/documents'
@@ -18,8 +18,7 @@ import type { Offer } from '../../../core/offer'
 import { testFolder } from '../../support/folders'
 import { patiently, settled } from '../harness'
 import { makeOrder } from '../orders'
-import { FakeGateway, HEALTH, RATES } from './fake-gateway'
-import { CONFIG, FakeHarness } from './fake-harness'
+import { HEALTH, ModalHarness } from './harness'
 import { MemoryStore } from '../scripted/memory-store'
 
 const servers: Server[] = []
@@ -31,7 +30,18 @@ afterEach(async () => {
   await Promise.all(ended)
 })
 
-const { usd: RATES_USD } = RATES
+const RATES_USD = {
+  ...{ cpu_hour_cost: '0.0473', cpu_hour_cost_sandbox: '0.1419' },
+  ...{ mem_gib_hour_cost: '0.008', mem_gib_hour_cost_sandbox: '0.024' },
+  ...{ gpu_hour_cost_t4: '0.59', gpu_hour_cost_a10g: '1.10', gpu_hour_cost_h100: '3.95' },
+  ...{ gpu_hour_cost_a100_80gb: '2.50' },
+}
+
+let h: ModalHarness | undefined
+afterEach(async () => {
+  await h?.dispose()
+  h = undefined
+})
 
 async function serve(answer: RequestListener): Promise<string> {
   const server = createServer(answer)
@@ -164,9 +174,9 @@ describe('the Modal gateway', () => {
   const withRequirements = { ...order, image: 'pytorch/pytorch:2.9.0', requirements: ['numpy>=2'] }
 
   it('builds the requirements of a job into its image', async () => {
-    const modal = new FakeGateway()
-    await createBackendOver(modal.open, CONFIG, deps).launch(withRequirements, patiently())
-    expect(modal.submits[0]!.request.image).toEqual({
+    h = await ModalHarness.make({ isOnPaper: true })
+    await h.backend.launch(withRequirements, patiently())
+    expect(h.sendsOf(order.attemptId)[0]!.image).toEqual({
       ...{ reference: 'pytorch/pytorch:2.9.0', secret: null, requirements: ['numpy>=2'] },
     })
   })
@@ -179,19 +189,18 @@ describe('the Modal gateway', () => {
     ['pytorch', 'hub'],
     ['localhost:5000/train', null],
   ])('gets the name of the Secret for the registry of %s', async (image, secret) => {
-    const modal = new FakeGateway()
+    h = await ModalHarness.make({ isOnPaper: true })
     const imageSecrets = { 'ghcr.io': 'robot', 'ghcr.io/team': 'team-robot', 'docker.io': 'hub' }
-    const backend = createBackendOver(modal.open, { ...CONFIG, imageSecrets }, deps)
+    const backend = await h.reopen({ imageSecrets })
     await backend.launch({ ...order, image }, patiently())
-    expect(modal.submits[0]!.request.image).toMatchObject({ reference: image, secret })
+    expect(h.sendsOf(order.attemptId)[0]!.image).toMatchObject({ reference: image, secret })
   })
 
   it('that does not allow a Secret of the settings is reported, and does the rest', async () => {
-    const modal = new FakeGateway()
-    modal.health = { ...HEALTH, allowed: { ...HEALTH.allowed, secrets: ['hub'] } }
+    h = await ModalHarness.make({ isOnPaper: true })
+    h.answerHealth({ allowed: { ...HEALTH.allowed, secrets: ['hub'] } })
     const imageSecrets = { 'ghcr.io': 'robot', 'docker.io': 'hub' }
-    const { signal } = patiently()
-    expect(await createBackendOver(modal.open, { ...CONFIG, imageSecrets }, deps).check({ signal })).toEqual([
+    expect(await (await h.reopen({ imageSecrets })).check(patiently())).toEqual([
       {
         severity: 'warning',
         message: expect.stringContaining('Modal Secret robot'),
@@ -201,11 +210,11 @@ describe('the Modal gateway', () => {
   })
 
   it('that is older serves what it can: without a cache, and with nothing built into images', async () => {
-    const modal = new FakeGateway()
-    modal.health = { ...HEALTH, features: [] }
-    const backend = createBackendOver(modal.open, CONFIG, deps)
+    h = await ModalHarness.make({ isOnPaper: true })
+    h.answerHealth({ features: [] })
+    const { backend } = h
     expect(await backend.launch(withRequirements, patiently())).toMatchObject({ kind: 'launched' })
-    expect(modal.submits[0]!.request).toMatchObject({
+    expect(h.sendsOf(order.attemptId)[0]).toMatchObject({
       ...{ volumes: {}, gpu: 'T4:1', cpu: 2, memory_mib: 16_384, image: { requirements: [] } },
     })
     expect(await backend.leftovers!('test', patiently())).toEqual([])
@@ -426,11 +435,14 @@ describe("the gateway's OpenAPI document", () => {
       ...components.schemas['JobRequest'],
       $defs: components.schemas,
     } as never)
-    const h = new FakeHarness()
-    await h.backend.launch(await h.order(), patiently())
+    h = await ModalHarness.make({ isOnPaper: true })
     const [offer] = await h.backend.offers({ gpus: { min: 1 } }, patiently())
-    await h.backend.launch({ ...(await h.order()), offers: [offer!], image: 'python:3.12' }, patiently())
-    const sent = h.modal.submits.map((submit) => submit.request)
+    const orders = [await h.order(), { ...(await h.order()), offers: [offer!], image: 'python:3.12' }]
+    for (const order of orders) await h.backend.launch(order, patiently())
+    const sent = orders.map(({ attemptId }) => {
+      const { key: _, ...request } = h!.sendsOf(attemptId)[0]!
+      return request
+    })
     expect(sent.map(({ gpu, image }) => [gpu, image.reference])).toEqual([
       [null, null],
       ['T4:1', 'python:3.12'],

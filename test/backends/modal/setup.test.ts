@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { AccountSetup, Step } from '../../../backends/account'
 import { createModalBackend } from '../../../backends/modal'
 import { parseModalConfig } from '../../../backends/modal/config'
@@ -9,8 +9,8 @@ import { testFolder } from '../../support/folders'
 import { patient } from '../../support/patience'
 import { pythonClients } from '../../support/python-clients'
 import { patiently } from '../harness'
-import { FakeGateway, HEALTH, proxyAnswer } from './fake-gateway'
 import { openRealGateway, type Gateway } from './gateways'
+import { HEALTH, ModalHarness } from './harness'
 
 jest.setTimeout(patient(60_000))
 
@@ -135,29 +135,27 @@ function setUpAWorkspace(): void {
 }
 
 describe('crucible setup modal, of a gateway that answers strangely', () => {
-  const STORED = { url: 'https://w--g.modal.run', key: 'wk-0123456789', secret: 'ws-lost' }
-  const surveyed = {
-    workspace: 'w',
-    environment: 'main',
-    sdk: '1.6.4',
-    url: STORED.url,
-    tokens: [STORED.key],
-  }
+  let h: ModalHarness
+  beforeEach(async () => {
+    h = await ModalHarness.make({ isOnPaper: true })
+  })
+  afterEach(() => h.dispose())
 
   async function setupWith(
-    modal: FakeGateway,
     settings: Record<string, string> = {},
+    token = h.config.token,
   ): Promise<{ setup: AccountSetup; commands: string[] }> {
     const home = testFolder('home')
-    writeFileSync(join(home, 'modal.json'), JSON.stringify(STORED))
+    const { url } = h.config
+    writeFileSync(join(home, 'modal.json'), JSON.stringify({ url, ...token }))
     const commands: string[] = []
     const setup = createModalSetup(
       { prefix: 'crucible' },
       { CRUCIBLE_HOME: home, ...settings },
       {
-        openApi: modal.open,
         manage: async ([command]) => {
           commands.push(command!)
+          const surveyed = { workspace: 'w', environment: 'main', sdk: '1.6.4', url, tokens: [token.key] }
           return { ...surveyed, key: 'wk-new', secret: 'ws-new' }
         },
       },
@@ -166,18 +164,15 @@ describe('crucible setup modal, of a gateway that answers strangely', () => {
   }
 
   it('makes another token if Modal refuses the stored one, and leaves the gateway alone', async () => {
-    const modal = new FakeGateway()
-    modal.before.set('health', () => Promise.reject(proxyAnswer(401, 'modal-http: incorrect credentials')))
-    const { setup, commands } = await setupWith(modal)
+    const { setup, commands } = await setupWith({}, { key: 'wk-0123456789', secret: 'ws-lost' })
     expect(await statesOf(setup)).toEqual(['gateway: there', 'token: missing'])
     await setup.apply(idle)
     expect(commands.slice(2)).toEqual(['create-token', 'delete-token'])
   })
 
   it('does not replace a newer gateway, and says what to do', async () => {
-    const modal = new FakeGateway()
-    modal.health = { ...HEALTH, api: 2 }
-    const { setup, commands } = await setupWith(modal)
+    h.answerHealth({ api: 2 })
+    const { setup, commands } = await setupWith()
     const [gateway] = (await setup.survey(signal)).parts
     expect(gateway).toMatchObject({
       state: 'there',
@@ -192,8 +187,7 @@ describe('crucible setup modal, of a gateway that answers strangely', () => {
     ['CRUCIBLE_GATEWAY_SECRETS', 'hub-login', 'hub-login'],
     ['CRUCIBLE_MODAL_IMAGE_SECRETS', 'ghcr.io=robot', 'robot'],
   ])('deploys over a gateway that does not allow what %s names', async (name, value, missing) => {
-    const modal = new FakeGateway()
-    const { setup, commands } = await setupWith(modal, { [name]: value })
+    const { setup, commands } = await setupWith({ [name]: value })
     const [gateway] = (await setup.survey(signal)).parts
     expect(gateway).toMatchObject({
       state: 'differs',
@@ -201,17 +195,13 @@ describe('crucible setup modal, of a gateway that answers strangely', () => {
     })
     expect(await setup.apply(idle)).toMatchObject([{ did: 'mended', part: { id: 'gateway' } }])
     expect(commands.slice(2)).toEqual(['deploy'])
-    modal.health = {
-      ...HEALTH,
-      allowed: { ...HEALTH.allowed, registries: ['docker.io', missing], secrets: [missing] },
-    }
+    h.answerHealth({ allowed: { ...HEALTH.allowed, registries: ['docker.io', missing], secrets: [missing] } })
     expect(await statesOf(setup)).toEqual(['gateway: there', 'token: there'])
   })
 
   it('deploys over an older gateway', async () => {
-    const modal = new FakeGateway()
-    modal.health = { ...HEALTH, api: 0 }
-    const { setup, commands } = await setupWith(modal)
+    h.answerHealth({ api: 0 })
+    const { setup, commands } = await setupWith()
     expect(await statesOf(setup)).toEqual(['gateway: differs', 'token: there'])
     expect(await setup.apply(idle)).toMatchObject([{ did: 'mended', part: { id: 'gateway' } }])
     expect(commands.slice(2)).toEqual(['deploy'])

@@ -3,7 +3,7 @@ import { createApi, type ModalApi } from '../../../backends/modal/api'
 import type { ModalConfig } from '../../../backends/modal/config'
 import type { JobRequest } from '../../../backends/modal/documents'
 import type { Cloud, JournalEntry, WorldText } from '#small-cloud'
-import { CONFIG } from '../../backends/modal/fake-harness'
+import { CONFIG } from '../../backends/modal/harness'
 import { faultsOfCalls, OF_MACHINES, RESTOCKED_MS, UNMET_BEYOND_EC2, type Draws, type Where } from '../faults'
 import { heldApi, type BackendParts, type CloudProvider, type Instance } from '../provider'
 
