@@ -72,7 +72,7 @@ describe('credentials', () => {
     const file = join(folder, 'aws')
     writeFileSync(
       file,
-      `[default]\naws_access_key_id=other\naws_secret_access_key=other\n[ mine ]\naws_access_key_id = ${key}\naws_secret_access_key = ${secret}\n`,
+      `[default]\naws_access_key_id=other\naws_secret_access_key=other\n[ mine ]\naws_access_key_id = ${key}\naws_secret_access_key = ${secret}\n[later]\naws_access_key_id=other\naws_secret_access_key=other\n`,
     )
     const environment = { AWS_SHARED_CREDENTIALS_FILE: file, AWS_PROFILE: 'mine' }
     const found = findCredentials(awsCredentials(environment), environment)

@@ -38,15 +38,23 @@ export function describedTypes(python: string): InstanceTypeInfo[] | undefined {
   return status === 0 ? (JSON.parse(String(stdout)) as InstanceTypeInfo[]) : undefined
 }
 
+const JUDGE = join(__dirname, 'python', 'judge_wire.py')
+
 export interface WireVerdict {
   judged: number
   actions: string[]
   problems: string[]
 }
 
+/** The operations (`ec2:RunInstances`) that this Python's botocore is too old to judge. */
+export function unknownOperations(python: string, operations: readonly string[]): string[] {
+  const { stdout } = spawnSync(python, [JUDGE, ...operations], { encoding: 'utf8' })
+  return JSON.parse(stdout) as string[]
+}
+
 /** What botocore's models of the services say of recorded calls. */
 export async function judgeWire(python: string, calls: readonly object[]): Promise<WireVerdict> {
-  const child = spawn(python, [join(__dirname, 'python', 'judge_wire.py')])
+  const child = spawn(python, [JUDGE])
   const [stdout, stderr]: [string[], string[]] = [[], []]
   child.stdout.on('data', (chunk) => stdout.push(String(chunk)))
   child.stderr.on('data', (chunk) => stderr.push(String(chunk)))

@@ -3,11 +3,10 @@
  * two was made from. Skipped without a Python with boto3.
  */
 import { afterEach, beforeEach, expect, it, jest, describe } from '@jest/globals'
-import type { CapacityWish, OwnedReservation } from '../../../core/reservation/reservation'
-import { DAY_MS } from '../../../core/time/time'
-import { createAccountSetup } from '../../../backends/ec2/setup'
-import { awsClients, judgeWire, type WireVerdict } from '../../support/aws-clients'
-import { hasMotoIn, startMoto } from '../../support/moto'
+import type { Cloud } from '#small-cloud'
+import type { CapacityWish, OwnedReservation } from '../../../core/reservation'
+import { DAY_MS } from '../../../core/time'
+import { awsClients, judgeWire, unknownOperations, type WireVerdict } from '../../support/aws-clients'
 import { startRecordingProxy, type RecordingProxy } from '../../support/recording-proxy'
 import { until } from '../../support/until'
 import { patiently, settled } from '../harness'
@@ -30,6 +29,22 @@ afterEach(async () => {
   proxy = undefined
   harness = undefined
 })
+
+const PURCHASES = [
+  ...['ec2:DescribeCapacityBlockOfferings', 'ec2:PurchaseCapacityBlock'],
+  ...['ec2:DescribeCapacityBlockExtensionOfferings', 'ec2:PurchaseCapacityBlockExtension'],
+  ...['ec2:DescribeCapacityBlockExtensionHistory', 'ec2:CreateCapacityReservation'],
+  ...['ec2:ModifyCapacityReservation', 'ec2:CreateCapacityReservationBySplitting'],
+  ...['ec2:CreateCapacityReservationCancellationQuote', 'ec2:CancelCapacityReservation'],
+]
+const SET_UP = ['ec2:CreateVpc', 'iam:CreateRole', 'freetier:GetAccountPlanState']
+
+/** Registers a test, or where the judge is older than an operation a skipped one whose name says so. */
+function judged(test: string, operations: string[], run: () => Promise<void>): void {
+  const unknown = python === undefined ? [] : unknownOperations(python, operations)
+  if (unknown.length === 0) it(test, run)
+  else it.skip(`${test} (this botocore does not know ${unknown.join(', ')})`, run)
+}
 
 const verdict = (): Promise<WireVerdict> => judgeWire(python!, proxy!.calls)
 
@@ -78,70 +93,54 @@ const verdict = (): Promise<WireVerdict> => judgeWire(python!, proxy!.calls)
     )
   })
 
-  it('purchases, extensions, changes and releases of reservations are well formed', async () => {
-    const market = await WireReservingHarness.make(async (cloud) => {
-      proxy = await startRecordingProxy(cloud.endpoint)
-      return proxy.endpoint
-    })
-    const { reserving } = market
-    let bought = 0
-    const buy = async (wish: CapacityWish): Promise<OwnedReservation> => {
-      const [quote] = await reserving.reservable(wish, patiently())
-      const order = { intent: `res-${++bought}`, send: 1, deployment: 'test', owner: 'ann', backend: 'ec2' }
-      const outcome = await reserving.reserve({ ...order, quote: quote! }, patiently())
-      if (outcome.kind !== 'reserved') throw new Error(JSON.stringify(outcome))
-      return outcome.reservation
-    }
-    try {
-      const block = await buy(market.wish('prepaid'))
-      await market.settlePayment()
-      await buy({ ...market.wish('prepaid'), durationMs: DAY_MS, extends: block })
-      const hourly = await buy({ ...market.wish('hourly'), count: 3, durationMs: DAY_MS })
-      await reserving.change(hourly, { kind: 'count', count: 4 }, patiently())
-      await reserving.change(hourly, { kind: 'end', endsAtMs: null }, patiently())
-      await reserving.change(hourly, { kind: 'split', count: 1, ...PART }, patiently())
-      const later = await buy(market.committedWish())
-      await market.pass(DAY_MS)
-      for (const held of [hourly, later])
-        await reserving.release(held, await reserving.releaseTerms(held, patiently()), patiently())
-      await reserving.reservations(patiently())
-    } finally {
-      await market.dispose()
-    }
+  judged(
+    'purchases, extensions, changes and releases of reservations are well formed',
+    PURCHASES,
+    async () => {
+      const market = await WireReservingHarness.make(async (cloud) => {
+        proxy = await startRecordingProxy(cloud.endpoint)
+        return proxy.endpoint
+      })
+      const { reserving } = market
+      let bought = 0
+      const buy = async (wish: CapacityWish): Promise<OwnedReservation> => {
+        const [quote] = await reserving.reservable(wish, patiently())
+        const order = { intent: `res-${++bought}`, send: 1, deployment: 'test', owner: 'ann', backend: 'ec2' }
+        const outcome = await reserving.reserve({ ...order, quote: quote! }, patiently())
+        if (outcome.kind !== 'reserved') throw new Error(JSON.stringify(outcome))
+        return outcome.reservation
+      }
+      try {
+        const block = await buy(market.wish('prepaid'))
+        await market.settlePayment()
+        await buy({ ...market.wish('prepaid'), durationMs: DAY_MS, extends: block })
+        const hourly = await buy({ ...market.wish('hourly'), count: 3, durationMs: DAY_MS })
+        await reserving.change(hourly, { kind: 'count', count: 4 }, patiently())
+        await reserving.change(hourly, { kind: 'end', endsAtMs: null }, patiently())
+        await reserving.change(hourly, { kind: 'split', count: 1, ...PART }, patiently())
+        const later = await buy(market.committedWish())
+        await market.pass(DAY_MS)
+        for (const held of [hourly, later])
+          await reserving.release(held, await reserving.releaseTerms(held, patiently()), patiently())
+        await reserving.reservations(patiently())
+      } finally {
+        await market.dispose()
+      }
+      const { actions, problems } = await verdict()
+      expect(problems).toEqual([])
+      expect(actions).toEqual(expect.arrayContaining(PURCHASES))
+    },
+  )
+
+  judged('set-up and its removal are well formed', SET_UP, async () => {
+    account = await emptyAccount({ plan: 'free' })
+    proxy = await startRecordingProxy(account.endpoint)
+    const setup = setupOf(account, { endpoint: proxy.endpoint })
+    await setup.survey(ignoring())
+    await applied(setup)
+    await removed(setup)
     const { actions, problems } = await verdict()
     expect(problems).toEqual([])
-    expect(actions).toEqual(
-      expect.arrayContaining([
-        ...['ec2:DescribeCapacityBlockOfferings', 'ec2:PurchaseCapacityBlock'],
-        ...['ec2:DescribeCapacityBlockExtensionOfferings', 'ec2:PurchaseCapacityBlockExtension'],
-        ...['ec2:DescribeCapacityBlockExtensionHistory', 'ec2:CreateCapacityReservation'],
-        ...['ec2:ModifyCapacityReservation', 'ec2:CreateCapacityReservationBySplitting'],
-        ...['ec2:CreateCapacityReservationCancellationQuote', 'ec2:CancelCapacityReservation'],
-      ]),
-    )
-  })
-
-  ;(hasMotoIn(python!) ? it : it.skip)('set-up and its removal are well formed', async () => {
-    const moto = await startMoto(python!)
-    proxy = await startRecordingProxy(moto.endpoint)
-    const setup = createAccountSetup({
-      prefix: 'crucible',
-      hasOwnNetwork: false,
-      region: 'us-east-1',
-      endpoint: proxy.endpoint,
-    })
-    await setup.survey(patiently().signal)
-    await setup.apply({ ...patiently(), onStep: () => {} })
-    await setup.remove({ ...patiently(), hasData: true, onStep: () => {} })
-    await moto.stop()
-    // The answers are moto's.
-    const { actions, problems } = await judgeWire(
-      python!,
-      proxy.calls.filter(({ service }) => service === 'cloudformation'),
-    )
-    expect(problems).toEqual([])
-    expect(actions).toEqual(
-      expect.arrayContaining(['cloudformation:CreateChangeSet', 'cloudformation:DeleteStack']),
-    )
+    expect(actions).toEqual(expect.arrayContaining(SET_UP))
   })
 })

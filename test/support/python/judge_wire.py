@@ -1,4 +1,5 @@
 """Judges recorded calls by botocore's models of the services: reads a list of calls on stdin, writes what is wrong with them.
+With names of operations as arguments (`ec2:RunInstances`), writes those that this botocore does not know.
 
 Of a request every parameter must be one that the operation has, of the right type, with what is required. Of an answer every element
 must be one that the operation's output has, of the right type. A text of an enumeration must be one of its values.
@@ -195,7 +196,15 @@ def problems_of(call):
     return request_problems(call, operation, protocol) + answer_problems(call, operation, protocol)
 
 
+def is_known(name):
+    service, action = name.split(":")
+    return action in model_of(service).operation_names
+
+
 if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        json.dump([name for name in sys.argv[1:] if not is_known(name)], sys.stdout)
+        sys.exit()
     calls = json.load(sys.stdin)
     found = sorted({problem for call in calls for problem in problems_of(call)})
     json.dump({"judged": len(calls), "actions": sorted({f"{c['service']}:{c['action']}" for c in calls}), "problems": found}, sys.stdout)
