@@ -1,8 +1,9 @@
 import { describe } from '@jest/globals'
+import { chosen } from '../support/selection'
 import { describeBackend } from './contract'
 import { EC2_TRAITS, Ec2Harness } from './ec2/harness'
 import { WAYS } from './ec2/ways'
 
-describe.each(WAYS)('%s', (way) => {
-  describeBackend('ec2, over a fake of the provider,', EC2_TRAITS, async () => new Ec2Harness({}, {}, way))
+describe.each(chosen(WAYS, ['spot', 'block']))('%s', (way) => {
+  describeBackend('ec2', EC2_TRAITS, () => Ec2Harness.make({}, {}, way))
 })

@@ -8,10 +8,10 @@ import { SPEC } from '../../support/spec'
 import { patiently } from '../harness'
 import { Ec2Harness } from './harness'
 
-const NOW_MS = Date.parse('2026-12-01T10:00:00Z')
-
 it('a machine that the provider may take back reads its notice in its metadata: spot and reserved alike', async () => {
-  const { backend } = new Ec2Harness({}, { clock: () => NOW_MS }, 'block')
+  const h = await Ec2Harness.onPaper({ way: 'block' })
+  const { backend } = h
+  const nowMs = h.clock.nowMs()
   const input: PlanInput = {
     ...{ jobId: 'job-1', deployment: 'dep-1', recordSeq: 2, attempt: 1, bundle: null, avoid: [] },
     resolved: {
@@ -25,7 +25,7 @@ it('a machine that the provider may take back reads its notice in its metadata: 
     const backends = [{ backend: 'ec2', capacityType: capacityType as 'spot' }]
     const answers = [{ backend: 'ec2', capabilities: backend.capabilities, offers }]
     const spec = { ...SPEC, isInterruptible: true, backends }
-    const wish = { spec, timing: DEFAULT_TIMING, answers, silentBackends: [], avoid: [], nowMs: NOW_MS }
+    const wish = { spec, timing: DEFAULT_TIMING, answers, silentBackends: [], avoid: [], nowMs }
     return makeOrder(makePlan(wish), input, answers).runner.notice
   }
   expect(['spot', 'reserved', 'on-demand'].map(noticeOf)).toEqual([
@@ -33,4 +33,5 @@ it('a machine that the provider may take back reads its notice in its metadata: 
     { kind: 'instance-metadata' },
     { kind: 'none' },
   ])
+  await h.dispose()
 })

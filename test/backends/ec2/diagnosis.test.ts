@@ -1,52 +1,60 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import type { CommandRequest, InvocationResult } from '../../../backends/ec2/sdk/api-commands'
+import type { AgentAnswer } from '../../../packages/small-cloud/src/machines/machine'
 import type { Drain } from '../../../core/documents'
 import type { MachineHandle } from '../../../core/handle'
 import type { Order } from '../../../core/job/plan'
 import { patiently } from '../harness'
-import { Ec2Harness } from './harness'
+import { Ec2Harness, type PaperHarness } from './harness'
 
-let h: Ec2Harness
+let h: PaperHarness
 let order: Order
 let handle: MachineHandle
-let answer: Partial<InvocationResult> = {}
+let answer: Partial<AgentAnswer> = {}
 
 beforeEach(async () => {
   answer = {}
-  h = new Ec2Harness()
-  h.aws.onCommand = () => answer
+  h = await Ec2Harness.onPaper()
   order = await h.order()
-  const outcome = await h.backend.launch(order, patiently())
-  if (outcome.kind !== 'launched') throw new Error(outcome.kind)
-  handle = outcome.handle
+  await launch()
 })
 afterEach(() => h.dispose())
 
-const sent = (): CommandRequest[] =>
-  h.aws.calls.filter(({ name }) => name === 'send').map(({ detail }) => detail as CommandRequest)
-const specOf = ({ lines }: CommandRequest): unknown => {
-  const [, text] = /b64decode\("([^"]+)"\)/.exec(lines.join('\n'))!
+async function launch(): Promise<void> {
+  handle = await h.launched(order)
+  await h.clock.advance(1_000)
+  h.machines.get(handle.id)!.answer = async () => ({
+    ...{ exitCode: 0, stdout: '', stderr: '', timedOut: false },
+    ...answer,
+  })
+}
+
+const sent = (): string[] =>
+  h.calls('SendCommand').map(({ parameters }) => JSON.stringify(parameters).replaceAll('\\"', '"'))
+const specOf = (command: string): unknown => {
+  const [, text] = /b64decode\("([^"]+)"\)/.exec(command)!
   return JSON.parse(Buffer.from(text!, 'base64').toString())
 }
 
 describe('what can be learned of a machine of EC2', () => {
-  const logs = () => h.backend.logs!(handle, undefined, patiently())
+  const logs = () => h.meanwhile(h.backend.logs!(handle, undefined, patiently()))
 
   it('is what the agent is, what the machine says, and the console', async () => {
     answer = { stdout: JSON.stringify({ text: 'the units and the log', last: 'the store does not answer' }) }
     const { text, lastWords } = await logs()
     expect(text).toBe(
-      '# The agent (SSM)\nis online\n\n# The machine\nthe units and the log\n\n# The console\nbooted',
+      `# The agent (SSM)\nis online\n\n# The machine\nthe units and the log\n\n# The console\nconsole of ${handle.id}`,
     )
     expect(lastWords).toBe('the store does not answer')
     expect(sent().map(specOf)).toEqual([{ attemptId: order.attemptId }])
   })
 
   it('is the console alone where no agent hears, and its last line counts', async () => {
-    h.aws.registersAfterMs = null
+    h.cloud.addFault({ fault: 'no-agent' })
+    order = await h.order()
+    await launch()
     expect(await logs()).toEqual({
-      text: '# The agent (SSM)\nis not registered: it never was, or the machine has ended\n\n# The console\nbooted',
-      lastWords: 'booted',
+      text: `# The agent (SSM)\nis not registered: it never was, or the machine has ended\n\n# The console\nconsole of ${handle.id}`,
+      lastWords: `console of ${handle.id}`,
     })
     expect(sent()).toEqual([])
   })
@@ -54,10 +62,10 @@ describe('what can be learned of a machine of EC2', () => {
   it('is everything available when an answer was cut short, or missing', async () => {
     answer = { stdout: '{"text": "half of' }
     expect((await logs()).text).toContain('# The machine\n{"text": "half of')
-    h.aws.fail('console', 'UnauthorizedOperation', { httpStatus: 403, message: 'not you' })
+    h.fail('GetConsoleOutput', 'UnauthorizedOperation', { status: 403, message: 'not you' })
     expect((await logs()).text).toContain('# The console\ncannot be read: not you')
-    h.aws.fail('agent', 'InternalServerError', { httpStatus: 500 })
-    expect((await logs()).text).toContain('the provider does not report it')
+    h.fail('DescribeInstanceInformation', 'InternalServerError', { status: 500, times: 3 })
+    expect((await logs()).text).toContain('the provider does not say')
   })
 
   it('has no keys and no signatures in it', async () => {
@@ -74,14 +82,14 @@ describe('an order to drain through the agent', () => {
   const drain: Drain = { reason: 'cancelled', windowMs: 60_000, requestedAtMs: 1 }
 
   it('is one short command, however often it is given within a moment', async () => {
-    await h.backend.drain!(handle, drain, patiently())
-    await h.backend.drain!(handle, drain, patiently())
+    await h.meanwhile(h.backend.drain!(handle, drain, patiently()))
+    await h.meanwhile(h.backend.drain!(handle, drain, patiently()))
     expect(sent().map(specOf)).toEqual([{ attemptId: order.attemptId, drain }])
   })
 
   it('that the machine does not take is tried again', async () => {
-    answer = { status: 'Failed', exitCode: 1, stderr: 'no systemd here\n' }
-    await expect(h.backend.drain!(handle, drain, patiently())).rejects.toMatchObject({
+    answer = { exitCode: 1, stderr: 'no systemd here\n' }
+    await expect(h.meanwhile(h.backend.drain!(handle, drain, patiently()))).rejects.toMatchObject({
       failure: { class: 'transient', message: expect.stringContaining('no systemd here') },
     })
   })

@@ -74,9 +74,6 @@ export const ON_DEMAND_USD: ReadonlyMap<string, string> = new Map([
   ['p5.48xlarge', '55.0400000000'],
 ])
 
-/** Micro-dollars an hour of 100 GiB of gp3 at $0.08 a month, and of a public address. */
-export const BESIDE = 11_111 + 5_000
-
 export const SPOT_USD: SpotPrice[] = [...ON_DEMAND_USD].flatMap(([name, usd]) =>
   SUBNETS.map(({ zone }, at) => ({
     type: name,

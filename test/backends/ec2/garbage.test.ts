@@ -10,12 +10,12 @@ import type { MachineHandle, OwnedResource } from '../../../core/handle'
 import type { Order } from '../../../core/job/plan'
 import { until } from '../../support/until'
 import { patiently } from '../harness'
-import { WireHarness } from './wire-harness'
+import { Ec2Harness } from './harness'
 
-let h: WireHarness
+let h: Ec2Harness
 let client: EC2Client
-const open = async (...how: Parameters<typeof WireHarness.make>): Promise<void> => {
-  h = await WireHarness.make(...how)
+const open = async (...how: Parameters<typeof Ec2Harness.make>): Promise<void> => {
+  h = await Ec2Harness.make(...how)
   client = new EC2Client({ region: 'us-east-1', endpoint: h.cloud.endpoint })
 }
 beforeEach(() => open({ durations: { terminatedVisible: [600_000, 600_000] } }))

@@ -1,19 +1,32 @@
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { EC2Client, RunInstancesCommand, type _InstanceType } from '@aws-sdk/client-ec2'
 import type { Backend } from '../../../backends/backend'
+import { createEc2Backend } from '../../../backends/ec2'
 import type { Ec2Config } from '../../../backends/ec2/config'
 import type { Ec2Deps } from '../../../backends/ec2/host'
-import { createBackendOver } from '../../../backends/ec2'
-import type { Order } from '../../../core/job/plan'
+import { createSdkApi } from '../../../backends/ec2/sdk/index'
+import { readUserData, templateSpec, type TemplateFacts } from '../../../backends/ec2/launch/template'
+import type { MachineHandle } from '../../../core/handle'
+import type { Order } from '../../../core/plan'
+import {
+  DrivenClock,
+  startCloud,
+  type Cloud,
+  type CloudOptions,
+  type JournalEntry,
+  type WorldText,
+} from '#small-cloud'
 import { until } from '../../support/until'
+import type { MachineSpec } from '../../../packages/small-cloud/src/machines/machine'
+import { PaperMachine } from '../../../packages/small-cloud/test/support'
 import { patiently, type Harness, type Traits, type WantedOrder } from '../harness'
 import { issueOrder, makeOrder, type OrderOptions } from '../orders'
-import { layout } from '../../../storage/layout'
 import { MemoryStore } from '../scripted/memory-store'
-import { FakeAws } from './fake-api'
-import { poolKey, reservations, SUBNETS, TYPES } from './fake-market'
 import { capacityTypeOf, offersFor, type Way } from './ways'
-
-const STUCK = 'sleep 600'
-const DEPLOYMENT = 'test'
 
 export const EC2_TRAITS: Traits = {
   looksForTags: false,
@@ -45,142 +58,332 @@ export const CONFIG: Ec2Config = {
   staleForMs: 300,
 }
 
-interface Spec {
-  jobId: string
-  attempt: number
-  machineId: string
+const DEPLOYMENT = 'test'
+const ROLE = 'crucible-machine'
+const TYPE = 'g5.xlarge'
+const BLOCK_TYPE = 'p5.48xlarge'
+
+/**
+ * In the place of the runner: notes that it was started and that it was asked to end, and stays until then; longer while a file `hold`
+ * lies next to it.
+ */
+const STAND_IN = `import os, signal, sys, time
+root = sys.argv[sys.argv.index("--root") + 1]
+def end(*_):
+    open(os.path.join(root, "ended"), "w").write("x")
+    while os.path.exists(os.path.join(root, "hold")):
+        time.sleep(0.02)
+    sys.exit(143)
+signal.signal(signal.SIGTERM, end)
+with open(os.path.join(root, "starts"), "a") as file:
+    file.write("x")
+time.sleep(600)
+`
+const STAND_IN_SHA256 = createHash('sha256').update(STAND_IN).digest('hex')
+
+const at = (ms: number): [number, number] => [ms, ms]
+export const DURATIONS = {
+  ...{ pending: at(30), boot: at(10), register: at(10), delivery: at(10), shuttingDown: at(30) },
+  ...{ osShutdown: at(500), statusChecks: at(10) },
+}
+/** Micro-dollars an hour of 100 GiB of gp3 at $0.08 a month, and of a public address. */
+export const BESIDE = 11_111 + 5_000
+
+const WORLD: WorldText = {
+  durations: DURATIONS,
+  regions: { 'us-east-1': { zones: ['us-east-1a', 'us-east-1b'], groups: [ROLE] } },
+  roles: {
+    [ROLE]: { managed: ['AmazonSSMManagedInstanceCore'], hasProfile: true, trusts: ['ec2.amazonaws.com'] },
+  },
+  reservations: [
+    { kind: 'on-demand', type: TYPE, zone: 'us-east-1b', count: 4 },
+    { kind: 'capacity-block', type: BLOCK_TYPE, zone: 'us-east-1a', count: 4, ends: '24h' },
+  ],
+  throttling: 'off',
 }
 
-/** The backend over an AWS that behaves, at the boundary of its own terms. */
+/** The machines reach no store of this process; what the runner would claim there is on their disks. */
+class ClaimedStore extends MemoryStore {
+  constructor(private readonly claimOf: (attemptId: string) => string | undefined) {
+    super(Date.now)
+  }
+
+  override async get(key: string): Promise<Buffer | undefined> {
+    const [, jobId, attempt] = /^jobs\/([^/]+)\/attempts\/(\d+)\/claim\.json$/.exec(key) ?? []
+    if (jobId === undefined) return super.get(key)
+    const machine = this.claimOf(`${jobId}-${attempt}`)
+    return machine === undefined ? undefined : Buffer.from(JSON.stringify({ machine }))
+  }
+}
+
+interface HarnessOptions {
+  world?: WorldText
+  config?: Partial<Ec2Config>
+  deps?: Partial<Ec2Deps>
+  /** How machines are bought where a test does not care. */
+  way?: Way
+}
+
+/** The backend over the SDK, and that over the wire, to a cloud whose machines really run what they are sent. */
 export class Ec2Harness implements Harness {
-  readonly aws: FakeAws
-  readonly store = new MemoryStore(Date.now)
-  readonly backend: Backend
+  readonly store = new ClaimedStore((attemptId) => this.#claimOf(attemptId))
+  readonly #templates = new Set<string>()
 
-  constructor(
-    readonly config: Partial<Ec2Config> = {},
-    readonly deps: Partial<Ec2Deps> = {},
-    /** How machines are bought where a test does not care; with reservations where it is given. */
-    private readonly way?: Way,
-  ) {
-    this.aws = new FakeAws(deps.clock ?? Date.now)
-    if (way !== undefined) this.aws.reservations = reservations(this.aws.now())
-    this.aws.onCommand = (machine, { comment, lines }) => {
-      if (comment.startsWith('crucible start ')) {
-        machine.startRunner()
-        void this.#claim(lines.join('\n'))
-      }
-      return {}
+  private constructor(
+    readonly cloud: Cloud,
+    readonly directory: string,
+    readonly config: Ec2Config,
+    private readonly deps: Ec2Deps,
+    readonly backend: Backend,
+    private readonly way: Way,
+  ) {}
+
+  static make(world: WorldText = {}, config: Partial<Ec2Config> = {}, way?: Way): Promise<Ec2Harness> {
+    return Ec2Harness.#start({ world, config, way }, {})
+  }
+
+  /** In driven time, with machines without processes: for tests of what the provider says and is asked. */
+  static async onPaper({ deps = {}, ...options }: HarnessOptions = {}): Promise<PaperHarness> {
+    const clock = new DrivenClock(Date.now())
+    const machines = new Map<string, PaperMachine>()
+    const createMachine = (spec: MachineSpec): PaperMachine => {
+      const machine = new PaperMachine(spec)
+      machines.set(spec.id, machine)
+      return machine
     }
-    this.backend = this.open()
+    const timed = { ...options, deps: { clock: () => clock.nowMs(), ...deps } }
+    const meanwhile = async <T>(call: Promise<T>): Promise<T> => {
+      let isOver = false
+      const settle = (): void => void (isOver = true)
+      call.then(settle, settle)
+      while (!isOver) {
+        await clock.advance(10)
+        await pause(1)
+      }
+      return call
+    }
+    return Object.assign(await Ec2Harness.#start(timed, { clock, createMachine }), {
+      ...{ clock, machines, meanwhile },
+    })
   }
 
-  /** As the runner does, by the id that it is given. */
-  async #claim(script: string): Promise<void> {
-    const [, text] = /b64decode\("([^"]+)"\)/.exec(script)!
-    const { jobId, attempt, machineId } = JSON.parse(Buffer.from(text!, 'base64').toString()) as Spec
-    await this.store.putIfAbsent(layout.claim(jobId, attempt), JSON.stringify({ machine: machineId }))
+  static async #start(
+    { world = {}, config = {}, deps = {}, way = 'on-demand' }: HarnessOptions,
+    how: Pick<CloudOptions, 'clock' | 'createMachine'>,
+  ): Promise<Ec2Harness> {
+    const directory = mkdtempSync(join(tmpdir(), 'crucible-ec2-'))
+    const cloud = await startCloud({ world: { ...WORLD, ...world }, directory, ...how })
+    // Where the SDK looks for them.
+    process.env['AWS_ACCESS_KEY_ID'] = cloud.credentials.accessKeyId
+    process.env['AWS_SECRET_ACCESS_KEY'] = cloud.credentials.secretAccessKey
+    const all = {
+      ...CONFIG,
+      image: IMAGE,
+      types: [TYPE, BLOCK_TYPE, 'm7i.*', 'c7i.*'],
+      staleForMs: 300,
+      endpoint: cloud.endpoint,
+      ...config,
+    }
+    const allDeps = { ...DEPS, ...deps }
+    return new Ec2Harness(cloud, directory, all, allDeps, await createEc2Backend(all, allDeps), way)
   }
 
-  open(deps: Partial<Ec2Deps> = {}): Backend {
-    return createBackendOver(
-      this.aws.api(),
-      { ...CONFIG, ...this.config },
-      {
-        clock: Date.now,
-        runnerUrl: async (sha256) => `https://store.example/${sha256}`,
-        ...this.deps,
-        ...deps,
-      },
-    )
+  reopen(changes: Partial<Ec2Config> = {}, deps: Partial<Ec2Deps> = {}): Promise<Backend> {
+    return createEc2Backend({ ...this.config, ...changes }, { ...this.deps, ...deps })
   }
 
-  async reopen(): Promise<Backend> {
-    return this.open()
+  async launched(order: Order): Promise<MachineHandle> {
+    const outcome = await this.backend.launch(order, patiently())
+    if (outcome.kind !== 'launched') throw new Error(JSON.stringify(outcome))
+    return outcome.handle
+  }
+
+  /** The next call of this action is refused, and has no effect. */
+  fail(
+    action: string,
+    code: string,
+    { times = 1, ...facts }: { status?: number; message?: string; times?: number } = {},
+  ): void {
+    this.cloud.addFault({ fault: 'error', code, times, ...facts, where: { action } })
+  }
+
+  calls(action: string): JournalEntry[] {
+    return this.cloud.journal.calls({ action })
   }
 
   async order(wanted: WantedOrder & Partial<OrderOptions> = {}): Promise<Order> {
-    const { way = 'on-demand' } = this
+    const { way } = this
     const { capacityType = capacityTypeOf(way), deployment = DEPLOYMENT, isStuck = false, ...rest } = wanted
-    const offers = await this.backend.offers({}, patiently())
+    const offers = offersFor(await this.backend.offers({}, patiently()), way, capacityType)
     const order = makeOrder({
-      store: this.store,
-      offers: offersFor(offers, way, capacityType),
-      run: isStuck ? STUCK : 'train',
-      runnerStart: 'after-launch',
-      deployment,
+      ...{ store: this.store, offers, deployment, runnerStart: 'after-launch' },
+      runnerSha256: STAND_IN_SHA256,
       ...rest,
     })
-    await issueOrder(this.store, order, Date.now())
-    if (isStuck) this.#stuck(order.attemptId)
+    await issueOrder(this.store, order, this.deps.clock())
+    if (isStuck)
+      this.cloud.addFault({ fault: 'no-boot', where: { tags: { 'crucible:attempt': order.attemptId } } })
+    await this.#makeTemplate(order)
     return order
   }
 
-  /** The machine of this attempt never comes up. */
-  #stuck(attemptId: string): void {
-    const add = this.aws.add.bind(this.aws)
-    this.aws.add = (request, pool) => {
-      const machine = add(request, pool)
-      machine.isStuck = request.tags['crucible:attempt'] === attemptId
-      return machine
-    }
+  /** Before the launch, so that this is one request. */
+  async #makeTemplate(order: Order): Promise<void> {
+    const facts = order.offers[0]!.data as TemplateFacts
+    if (this.#templates.has(facts['template']!)) return
+    this.#templates.add(facts['template']!)
+    const common = { deployment: order.deployment, userData: readUserData() }
+    const api = createSdkApi({ region: this.config.region, endpoint: this.cloud.endpoint })
+    await api.machines.createTemplate(templateSpec(facts['template']!, facts, common), patiently().signal)
+  }
+
+  #instancesOf(attemptId: string): ReturnType<Cloud['instances']> {
+    return this.cloud.instances().filter(({ tags }) => tags['crucible:attempt'] === attemptId)
   }
 
   async startsOf(attemptId: string): Promise<number> {
-    const machines = this.aws.machinesOf(attemptId)
-    await until(() => machines.every(({ state }) => state !== 'pending'))
-    return Math.max(
-      machines.length,
-      machines.reduce((sum, { starts }) => sum + starts, 0),
-    )
+    await until(() => this.#instancesOf(attemptId).every(({ state }) => state !== 'pending'))
+    const machines = this.#instancesOf(attemptId)
+    const hasStarted = this.cloud.journal.calls({ action: 'SendCommand' }).length > 0
+    if (hasStarted)
+      await until(() =>
+        machines.some(({ id, state }) => state !== 'running' || this.#runnersOn(id, attemptId) > 0),
+      )
+    const runners = machines.reduce((sum, { id }) => sum + this.#runnersOn(id, attemptId), 0)
+    return Math.max(machines.length, runners)
+  }
+
+  #runnersOn(machineId: string, attemptId: string): number {
+    return this.read(machineId, attemptId, 'starts').length
+  }
+
+  /** What the machine of an attempt knows about itself, where the stand-in runs there. */
+  #claimOf(attemptId: string): string | undefined {
+    const machine = this.#instancesOf(attemptId).find(({ id }) => this.#runnersOn(id, attemptId) > 0)
+    return machine && this.read(machine.id, attemptId, 'machine-id').trim()
+  }
+
+  /** A file of the runner's directory on a machine; empty when it does not exist. */
+  read(machineId: string, attemptId: string, name: string): string {
+    try {
+      return readFileSync(this.#pathOn(machineId, attemptId, name), 'utf8')
+    } catch {
+      return ''
+    }
+  }
+
+  /** From now on a runner that is asked to end stays, and with it its machine's shutdown; until what this answers is called. */
+  hold(machineId: string, attemptId: string): () => void {
+    const path = this.#pathOn(machineId, attemptId, 'hold')
+    writeFileSync(path, '')
+    return () => rmSync(path)
+  }
+
+  #pathOn(machineId: string, attemptId: string, name: string): string {
+    return join(this.directory, machineId, 'var/lib/crucible', attemptId, name)
   }
 
   async runningOf(attemptId: string): Promise<number> {
-    return this.aws.machinesOf(attemptId).filter(({ state }) => state !== 'terminated').length
+    return this.#instancesOf(attemptId).filter(({ state }) => state !== 'terminated').length
   }
 
   async fill(): Promise<void> {
-    for (const capacityType of ['spot', 'on-demand'])
-      for (const { name } of TYPES)
-        for (const { id } of SUBNETS)
-          this.aws.empty.set(poolKey(capacityType, name, id), 'InsufficientInstanceCapacity')
-    this.aws.reservations = this.aws.reservations.map((one) => ({ ...one, free: 0 }))
+    this.cloud.addFault({ fault: 'no-capacity', where: { capacity: 'spot' } })
+    this.cloud.addFault({ fault: 'no-capacity', where: { capacity: 'on-demand' } })
+    const client = new EC2Client({ region: this.config.region, endpoint: this.cloud.endpoint })
+    for (const { id, kind, type, zone, free } of this.cloud.reservations())
+      if (free > 0)
+        await client.send(
+          new RunInstancesCommand({
+            ...{
+              ImageId: `resolve:ssm:${IMAGE.replace('{arch}', 'x86_64')}`,
+              MinCount: free,
+              MaxCount: free,
+            },
+            InstanceType: type as _InstanceType,
+            Placement: { AvailabilityZone: zone },
+            CapacityReservationSpecification: { CapacityReservationTarget: { CapacityReservationId: id } },
+            ...(kind === 'capacity-block' && { InstanceMarketOptions: { MarketType: kind } }),
+          }),
+        )
+    client.destroy()
   }
 
   async breakDown(): Promise<void> {
-    this.aws.isBroken = true
+    for (const service of ['ec2', 'ssm', 'sts', 'iam'] as const)
+      this.cloud.addFault({ fault: 'error', code: 'UnauthorizedOperation', status: 403, where: { service } })
   }
 
-  get #launchCall(): string {
-    return capacityTypeOf(this.way ?? 'on-demand') === 'reserved' ? 'runReserved' : 'createFleet'
+  get #launchAction(): string {
+    return capacityTypeOf(this.way) === 'reserved' ? 'RunInstances' : 'CreateFleet'
   }
 
   stall(): void {
-    this.aws.faults.push({ call: this.#launchCall, when: 'hangs' })
+    this.cloud.addFault({
+      fault: 'lost-answer',
+      instead: 'silence',
+      times: 1,
+      where: { action: this.#launchAction },
+    })
   }
 
   failNextLaunch(): void {
-    this.aws.fail(this.#launchCall, 'RequestLimitExceeded', { httpStatus: 503 })
+    this.cloud.addFault({
+      ...{ fault: 'error', code: 'RequestLimitExceeded', status: 503, times: 1 },
+      where: { action: this.#launchAction },
+    })
   }
 
-  /** A first fleet that finds no template has not been a launch. */
   launchesSent(): number {
-    return this.aws.countOf(this.#launchCall) - this.aws.countOf('createTemplate')
+    return this.cloud.journal.calls({ action: this.#launchAction }).length
   }
 
   loseNextAnswer(): boolean {
-    this.aws.faults.push({ call: this.#launchCall, when: 'after' })
+    this.cloud.addFault({ fault: 'lost-answer', times: 1, where: { action: this.#launchAction } })
     return true
   }
 
   /** As a second worker with other data would, whose order has another token. */
-  async duplicate({ attemptId }: Order): Promise<void> {
-    const [machine] = this.aws.machinesOf(attemptId)
-    const { capacityType, tags, type, subnet = SUBNETS[0]!.id } = machine!.view()
-    this.aws.add({ capacityType, tags }, { type, subnet })
+  async duplicate({ attemptId, offers }: Order): Promise<void> {
+    const { tags, zone } = this.#instancesOf(attemptId)[0]!
+    const client = new EC2Client({ region: this.config.region, endpoint: this.cloud.endpoint })
+    await client.send(
+      new RunInstancesCommand({
+        ...{ MinCount: 1, MaxCount: 1, InstanceType: TYPE },
+        LaunchTemplate: { LaunchTemplateName: (offers[0]!.data as TemplateFacts)['template']! },
+        Placement: { AvailabilityZone: zone },
+        ...(this.way === 'spot' ? { InstanceMarketOptions: { MarketType: 'spot' as const } } : {}),
+        TagSpecifications: [
+          {
+            ResourceType: 'instance',
+            Tags: Object.entries(tags)
+              .filter(([key]) => !key.startsWith('aws:'))
+              .map(([Key, Value]) => ({ Key, Value })),
+          },
+        ],
+      }),
+    )
+    client.destroy()
   }
 
   async dispose(): Promise<void> {
-    // It is all in memory.
+    await this.cloud.stop()
+    rmSync(this.directory, { recursive: true, force: true })
   }
+}
+
+const IMAGE = '/aws/service/deeplearning/ami/{arch}/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id'
+
+const DEPS = {
+  clock: Date.now,
+  runnerUrl: async (): Promise<string> =>
+    `data:application/octet-stream;base64,${Buffer.from(STAND_IN).toString('base64')}`,
+}
+
+/** Whose time and machines a test drives. */
+export type PaperHarness = Ec2Harness & {
+  clock: DrivenClock
+  machines: Map<string, PaperMachine>
+  /** Lets time pass until a call that waits for a machine is answered. */
+  meanwhile<T>(call: Promise<T>): Promise<T>
 }

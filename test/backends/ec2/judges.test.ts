@@ -11,14 +11,16 @@ import { startRecordingProxy, type RecordingProxy } from '../../support/recordin
 import { until } from '../../support/until'
 import { patiently, settled } from '../harness'
 import { WireReservingHarness } from './reserving/wire-harness'
-import { WireHarness } from './wire-harness'
+import { applied, emptyAccount, ignoring, removed, setupOf } from './setup/accounts'
+import { Ec2Harness } from './harness'
 
 jest.setTimeout(240_000)
 
 const { python } = awsClients()
 const PART = { intent: 'res-part', deployment: 'dep', owner: 'ada' }
 let proxy: RecordingProxy | undefined
-let harness: WireHarness | undefined
+let account: Cloud | undefined
+let harness: Ec2Harness | undefined
 
 beforeEach(() => {
   Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' })
@@ -63,7 +65,7 @@ const verdict = (): Promise<WireVerdict> => judgeWire(python!, proxy!.calls)
   })
 
   it('doctor, launches of both kinds, their ends and garbage collection are well formed', async () => {
-    harness = await WireHarness.make()
+    harness = await Ec2Harness.make()
     proxy = await startRecordingProxy(harness.cloud.endpoint)
     const backend = await harness.reopen({ endpoint: proxy.endpoint }, { deployment: 'test' })
     await backend.check(patiently())

@@ -11,7 +11,7 @@ import type { WorldText } from '#small-cloud'
 import { until } from '../../support/until'
 import { patiently } from '../harness'
 import { issueOrder, makeOrder } from '../orders'
-import { WireHarness } from './wire-harness'
+import { Ec2Harness } from './harness'
 
 const [EAST, WEST] = ['us-east-1', 'us-west-2']
 const ROLE = 'crucible-machine'
@@ -19,11 +19,11 @@ const zoned = (region: string) => ({ zones: [`${region}a`], groups: [ROLE] })
 const TWO: WorldText = { regions: { [EAST]: zoned(EAST), [WEST]: zoned(WEST) }, reservations: [] }
 const regionOf = ({ place }: Pick<Offer, 'place'>): string => place.slice(0, -1)
 
-let h: WireHarness
+let h: Ec2Harness
 afterEach(() => h.dispose())
 
-const make = (world: WorldText = {}, config: Partial<Ec2Config> = {}): Promise<WireHarness> =>
-  WireHarness.make({ ...TWO, ...world }, { regions: [EAST, WEST], ...config })
+const make = (world: WorldText = {}, config: Partial<Ec2Config> = {}): Promise<Ec2Harness> =>
+  Ec2Harness.make({ ...TWO, ...world }, { regions: [EAST, WEST], ...config })
 
 async function ordered(backend: Backend, region: string, over: Partial<Order> = {}): Promise<Order> {
   const offers = (await backend.offers({}, patiently())).filter(

@@ -6,15 +6,16 @@ import type { Order } from '../../../core/job/plan'
 import { formatInstant, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { patiently } from '../harness'
 import { answered } from './fake-api'
-import { BESIDE, BLOCK, ON_DEMAND_RESERVATION, SUBNETS } from './fake-market'
-import { Ec2Harness } from './harness'
+import { BLOCK, ON_DEMAND_RESERVATION, SUBNETS } from './fake-market'
+import { BESIDE } from './harness'
+import { FakeHarness } from './fake-harness'
 
 const NOW_MS = Date.parse('2026-12-01T10:00:00Z')
 
 let nowMs: number
-let h: Ec2Harness
-const made = (config: ConstructorParameters<typeof Ec2Harness>[0] = {}): Ec2Harness =>
-  new Ec2Harness(config, { clock: () => nowMs }, 'block')
+let h: FakeHarness
+const made = (config: ConstructorParameters<typeof FakeHarness>[0] = {}): FakeHarness =>
+  new FakeHarness(config, { clock: () => nowMs }, 'block')
 
 beforeEach(() => {
   nowMs = NOW_MS
@@ -104,7 +105,7 @@ describe('offers of what is reserved', () => {
   it('are of those only that the settings name, and of those that the deployment has bought', async () => {
     h = made({ reservations: [BLOCK] })
     expect((await reservedOffers()).map(({ reservationId }) => reservationId)).toEqual([BLOCK])
-    h = new Ec2Harness({ reservations: [BLOCK] }, { clock: () => nowMs, deployment: 'ours' }, 'block')
+    h = new FakeHarness({ reservations: [BLOCK] }, { clock: () => nowMs, deployment: 'ours' }, 'block')
     change(ON_DEMAND_RESERVATION, { tags: { 'crucible:deployment': 'ours' } })
     expect(await reservedOffers()).toHaveLength(2)
     change(ON_DEMAND_RESERVATION, { tags: { 'crucible:deployment': 'theirs' } })

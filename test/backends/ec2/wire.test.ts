@@ -13,31 +13,19 @@ import type { MachineHandle } from '../../../core/handle'
 import type { Order } from '../../../core/job/plan'
 import { patient } from '../../support/patience'
 import { until } from '../../support/until'
-import { describeBackend } from '../contract'
 import { patiently, settled } from '../harness'
-import { EC2_TRAITS } from './harness'
-import { WAYS } from './ways'
-import { DURATIONS, WireHarness } from './wire-harness'
-import { chosen } from '../../support/selection'
-
-describe.each(chosen(WAYS, ['spot']))('%s', (way) => {
-  describeBackend('ec2, over the wire,', EC2_TRAITS, () => WireHarness.make({}, {}, way))
-})
+import { DURATIONS, Ec2Harness } from './harness'
 
 describe('over the wire', () => {
-  let h: WireHarness
+  let h: Ec2Harness
   afterEach(() => h.dispose())
-  const launched = async (order: Order): Promise<MachineHandle> => {
-    const outcome = await h.backend.launch(order, patiently())
-    if (outcome.kind !== 'launched') throw new Error(JSON.stringify(outcome))
-    return outcome.handle
-  }
+  const launched = (order: Order): Promise<MachineHandle> => h.launched(order)
   const look = async (handle: MachineHandle) => (await h.backend.observe([handle], patiently()))[0]!
   const started = (handle: MachineHandle, order: Order) =>
     until(async () => (await settled(h.backend.start!(handle, order, patiently()))) === 'answer')
 
   it('a spot machine is bought as such, and seen to be taken back', async () => {
-    h = await WireHarness.make()
+    h = await Ec2Harness.make()
     const order = await h.order({ capacityType: 'spot' })
     const handle = await launched(order)
     expect(handle.realised).toMatchObject({ capacityType: 'spot', type: 'g5.xlarge' })
@@ -48,7 +36,7 @@ describe('over the wire', () => {
   })
 
   it('a machine is priced with its disk and its address, as the cloud bills it', async () => {
-    h = await WireHarness.make()
+    h = await Ec2Harness.make()
     const { market } = createSdkApi({ region: 'us-east-1', endpoint: h.cloud.endpoint })
     const { signal } = patiently()
     const [listed, disk] = [await market.onDemandPrices('us-east-1', signal), 0.08]
@@ -69,7 +57,7 @@ describe('over the wire', () => {
 
   it('a machine that a person stops is lost, and is ended with its disk', async () => {
     // Its system waits for the runner as long as the test says.
-    h = await WireHarness.make({ durations: { ...DURATIONS, osShutdown: '10m' } })
+    h = await Ec2Harness.make({ durations: { ...DURATIONS, osShutdown: '10m' } })
     const order = await h.order()
     const handle = await launched(order)
     await started(handle, order)
@@ -98,7 +86,7 @@ describe('over the wire', () => {
   it('a machine whose subnet has no way out never registers, and the diagnosis says so', async () => {
     const zones = ['us-east-1a']
     const subnets = [{ zone: 'us-east-1a', egress: 'none' as const, isDefault: true }]
-    h = await WireHarness.make(
+    h = await Ec2Harness.make(
       { regions: { 'us-east-1': { zones, subnets, groups: ['crucible-machine'] } }, reservations: [] },
       { registerWithinMs: 1_000 },
     )
@@ -119,7 +107,7 @@ describe('over the wire', () => {
   })
 
   it('a command that is delivered twice starts one runner', async () => {
-    h = await WireHarness.make()
+    h = await Ec2Harness.make()
     h.cloud.addFault({ fault: 'command-doubled', times: 1 })
     const order = await h.order()
     const handle = await launched(order)
@@ -128,7 +116,7 @@ describe('over the wire', () => {
   })
 
   it('a runner is started once though the answer to its command was lost', async () => {
-    h = await WireHarness.make()
+    h = await Ec2Harness.make()
     h.cloud.addFault({ fault: 'lost-answer', times: 1, where: { action: 'SendCommand' } })
     const order = await h.order()
     const handle = await launched(order)
@@ -138,7 +126,7 @@ describe('over the wire', () => {
   })
 
   it('a machine tells what it knows of its runner, and takes an order to drain', async () => {
-    h = await WireHarness.make()
+    h = await Ec2Harness.make()
     const order = await h.order()
     const handle = await launched(order)
     await started(handle, order)
@@ -163,7 +151,7 @@ describe('over the wire', () => {
   })
 
   it('a launch that fails after it was accepted is reported with its class', async () => {
-    h = await WireHarness.make()
+    h = await Ec2Harness.make()
     h.cloud.addFault({ fault: 'launch-fails', reason: 'Client.VolumeLimitExceeded' })
     const handle = await launched(await h.order())
     await until(async () => (await look(handle)).state === 'gone')
@@ -171,7 +159,7 @@ describe('over the wire', () => {
   })
 
   it('an order moves on to the pool that has a machine', async () => {
-    h = await WireHarness.make()
+    h = await Ec2Harness.make()
     h.cloud.addFault({ fault: 'no-capacity', where: { zone: 'us-east-1a' } })
     const handle = await launched(await h.order())
     expect(handle.realised.place).toBe('us-east-1b')
@@ -179,7 +167,7 @@ describe('over the wire', () => {
 
   it('a machine on demand takes no place of a reservation that is open to it', async () => {
     const reservation = { kind: 'on-demand', type: 'g5.xlarge', count: 2, matching: 'open' } as const
-    h = await WireHarness.make({
+    h = await Ec2Harness.make({
       reservations: [
         { ...reservation, zone: 'us-east-1a' },
         { ...reservation, zone: 'us-east-1b' },
@@ -200,7 +188,7 @@ describe('over the wire', () => {
     async (earlyLaunch) => {
       const block = { kind: 'capacity-block', type: 'p5.48xlarge', zone: 'us-east-1a', count: 1 } as const
       const reservations = [{ ...block, starts: '2h', ends: '24h' }]
-      h = await WireHarness.make({ blockMarket: { earlyLaunch }, reservations }, {}, 'block')
+      h = await Ec2Harness.make({ blockMarket: { earlyLaunch }, reservations }, {}, 'block')
       const order = await h.order()
       expect(order.offers).toMatchObject([
         {
@@ -223,7 +211,7 @@ describe('over the wire', () => {
   )
 
   it('a reservation that was cancelled meanwhile has expired, and its machines go on', async () => {
-    h = await WireHarness.make()
+    h = await Ec2Harness.make()
     const { id } = h.cloud.reservations()[0]!
     const [first, late] = [
       await h.order({ capacityType: 'reserved' }),
@@ -244,7 +232,7 @@ describe('over the wire', () => {
   })
 
   it('quotas stand in the offers, and in the refusal', async () => {
-    h = await WireHarness.make({ quotas: { 'L-DB2E81BA': 0 } })
+    h = await Ec2Harness.make({ quotas: { 'L-DB2E81BA': 0 } })
     const offers = await h.backend.offers({ accelerators: ['A10G'] }, patiently())
     const of = (type: string) => offers.find(({ capacityType }) => capacityType === type)?.availability
     expect([of('on-demand'), of('spot')]).toEqual(['no-quota', 'unknown'])
@@ -255,7 +243,7 @@ describe('over the wire', () => {
   })
 
   it('lists that lag neither hide a machine nor make a second one', async () => {
-    h = await WireHarness.make({ durations: { notFound: patient(3_000) } }, { staleForMs: 60_000 })
+    h = await Ec2Harness.make({ durations: { notFound: patient(3_000) } }, { staleForMs: 60_000 })
     const order = await h.order()
     const handle = await launched(order)
     expect(await look(handle)).toMatchObject({ state: 'pending' })
@@ -265,7 +253,7 @@ describe('over the wire', () => {
   })
 
   it('a machine on which no runner begins ends itself', async () => {
-    h = await WireHarness.make()
+    h = await Ec2Harness.make()
     const order = await h.order({ timing: { startWithinMs: -30_000 } })
     const handle = await launched(order)
     await until(async () => (await look(handle)).state === 'gone')
@@ -273,7 +261,7 @@ describe('over the wire', () => {
   })
 
   it('its machines are closed, ask for a token, and end with their disks', async () => {
-    h = await WireHarness.make()
+    h = await Ec2Harness.make()
     await launched(await h.order())
     const [template] = h.cloud.journal.calls({ action: 'CreateLaunchTemplate' })
     expect(JSON.stringify(template)).toMatch(/HttpTokens.*required/)

@@ -4,7 +4,7 @@ import { PROFILE_DEFAULT, type Ec2Config } from '../../../backends/ec2/config'
 import { BILLED_AT_LEAST_MS } from '../../../backends/ec2/market/prices'
 import { createSdkApi } from '../../../backends/ec2/sdk/index'
 import type { Cloud, JournalEntry, WorldText } from '#small-cloud'
-import { BESIDE } from '../../backends/ec2/fake-market'
+import { BESIDE } from '../../backends/ec2/harness'
 import { CONFIG } from '../../backends/ec2/harness'
 import { patient } from '../../support/patience'
 import {

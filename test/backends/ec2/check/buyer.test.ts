@@ -1,20 +1,20 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Problem } from '../../../../backends/backend'
 import { patiently } from '../../harness'
-import { Ec2Harness } from '../harness'
+import { FakeHarness } from '../fake-harness'
 
 const ROLE = 'arn:aws:iam::123456789012:role/crucible-buyer'
-const checked = (h: Ec2Harness): Promise<Problem[]> => h.backend.check(patiently())
+const checked = (h: FakeHarness): Promise<Problem[]> => h.backend.check(patiently())
 
 describe('the check of the role that buys', () => {
   it('finds nothing amiss with a role that may buy, or without a role', async () => {
-    expect(await checked(new Ec2Harness({ buyerRole: ROLE }))).toEqual([])
-    const h = new Ec2Harness()
+    expect(await checked(new FakeHarness({ buyerRole: ROLE }))).toEqual([])
+    const h = new FakeHarness()
     h.aws.denied = ['ec2:PurchaseCapacityBlock']
     expect(await checked(h)).toEqual([])
   })
 
-  it.each<[string, Partial<ConstructorParameters<typeof Ec2Harness>[0]>, (h: Ec2Harness) => void, RegExp]>([
+  it.each<[string, Partial<ConstructorParameters<typeof FakeHarness>[0]>, (h: FakeHarness) => void, RegExp]>([
     [
       'a role that cannot be taken',
       {},
@@ -34,7 +34,7 @@ describe('the check of the role that buys', () => {
       /of another account/,
     ],
   ])('warns of %s, which stops no job', async (_what, config, breaks, words) => {
-    const h = new Ec2Harness({ buyerRole: ROLE, ...config })
+    const h = new FakeHarness({ buyerRole: ROLE, ...config })
     breaks(h)
     const problems = await checked(h)
     expect(problems).toEqual([
@@ -46,7 +46,7 @@ describe('the check of the role that buys', () => {
   })
 
   it('is left out if reservations are off', async () => {
-    const h = new Ec2Harness({ buyerRole: ROLE, reservations: 'none' })
+    const h = new FakeHarness({ buyerRole: ROLE, reservations: 'none' })
     h.aws.denied = ['ec2:PurchaseCapacityBlock']
     expect(await checked(h)).toEqual([])
     expect(h.aws.countOf('blockTypes')).toBe(0)

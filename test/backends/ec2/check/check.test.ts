@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { Problem } from '../../../../backends/backend'
 import { patiently } from '../../harness'
-import { Ec2Harness } from '../harness'
+import { FakeHarness } from '../fake-harness'
 
 describe('the check of EC2', () => {
-  let h: Ec2Harness
+  let h: FakeHarness
   beforeEach(() => {
-    h = new Ec2Harness({}, { storeUrl: 's3://bucket/some/prefix?region=us-east-1' })
+    h = new FakeHarness({}, { storeUrl: 's3://bucket/some/prefix?region=us-east-1' })
   })
   const check = (): Promise<Problem[]> => h.backend.check(patiently())
 
@@ -19,7 +19,7 @@ describe('the check of EC2', () => {
     expect(probe?.detail).toEqual({ name: 'bucket', region: 'us-east-1' })
   })
 
-  it.each<[string, (h: Ec2Harness) => void, object]>([
+  it.each<[string, (h: FakeHarness) => void, object]>([
     [
       'a permission',
       ({ aws }) => (aws.denied = ['ec2:CreateFleet']),
@@ -140,7 +140,7 @@ describe('the check of EC2', () => {
     expect(await check()).toEqual([
       expect.objectContaining({ severity: 'error', remedy: 'Allow ec2:DescribeSubnets in its policies.' }),
     ])
-    h = new Ec2Harness()
+    h = new FakeHarness()
     h.aws.groups = []
     const unreadable = 'User: me is not authorized to perform: ec2:DescribeRouteTables'
     h.aws.fail('defaultRoute', 'UnauthorizedOperation', { httpStatus: 403, message: unreadable })
@@ -177,7 +177,7 @@ describe('the check of EC2', () => {
         remedy: expect.stringContaining('`crucible setup aws`'),
       }),
     ])
-    h = new Ec2Harness({ hasGrants: false }, { storeUrl: 's3://bucket' })
+    h = new FakeHarness({ hasGrants: false }, { storeUrl: 's3://bucket' })
     expect(await check()).toEqual([
       expect.objectContaining({
         severity: 'error',
@@ -194,7 +194,7 @@ describe('the check of EC2', () => {
   })
 
   it.each(['ssm', 'ssmmessages', 's3'])('wants the endpoint %s without another way out', async (name) => {
-    h = new Ec2Harness()
+    h = new FakeHarness()
     h.aws.defaultRoute = undefined
     h.aws.endpoints = ['s3', 'ssm', 'ssmmessages'].filter((one) => one !== name)
     const [problem] = await check()
@@ -207,7 +207,7 @@ describe('the check of EC2', () => {
   it('is content with one subnet that has a way out, and with endpoints instead of one', async () => {
     h.aws.subnets = h.aws.subnets.map((subnet, at) => ({ ...subnet, givesPublicAddress: at === 0 }))
     expect((await check()).map(({ severity }) => severity)).toEqual(['warning'])
-    h = new Ec2Harness()
+    h = new FakeHarness()
     h.aws.defaultRoute = undefined
     h.aws.endpoints = ['s3', 'ssm', 'ssmmessages']
     expect(await check()).toEqual([])

@@ -1,25 +1,36 @@
-import { beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { WorldText } from '#small-cloud'
 import { createBackendOver } from '../../../../backends/ec2'
-import type { FleetAnswer, FleetRequest, MachinesApi } from '../../../../backends/ec2/sdk/api'
+import type { FleetAnswer, MachinesApi } from '../../../../backends/ec2/sdk/api'
 import { createBuyingApi } from '../../../../backends/ec2/sdk/buying'
-import type { Clients } from '../../../../backends/ec2/sdk/index'
+import { createSdkApi, type Clients } from '../../../../backends/ec2/sdk/index'
 import { offerKey } from '../../../../core/offer'
-import type { Order } from '../../../../core/job/plan'
-import { patiently } from '../../harness'
-import { CONFIG, Ec2Harness } from '../harness'
-import { BESIDE, poolKey } from '../fake-market'
+import type { Order } from '../../../../core/plan'
+import { HOUR_MS, MINUTE_MS } from '../../../../core/time'
 import { patient } from '../../../support/patience'
+import { patiently } from '../../harness'
+import { BESIDE, Ec2Harness, type PaperHarness } from '../harness'
+
+const PRICES: WorldText['prices'] = [
+  { type: 'g5.xlarge', zone: 'us-east-1a', usdPerHour: 0.3018 },
+  { type: 'g5.xlarge', zone: 'us-east-1b', usdPerHour: 0.4024 },
+]
+
+let h: PaperHarness
+let order: Order
+const start = async (options: Parameters<typeof Ec2Harness.onPaper>[0] = {}): Promise<void> => {
+  h = await Ec2Harness.onPaper(options)
+  order = await h.order()
+}
+afterEach(() => h.dispose())
+
+const launch = (of = order) => h.backend.launch(of, patiently())
+/** A pool of on-demand machines has none, with this code. */
+const isEmpty = (zone: string, code = 'InsufficientInstanceCapacity') =>
+  h.cloud.addFault({ fault: 'fleet-error', code, where: { zone } })
 
 describe('a launch on EC2', () => {
-  let h: Ec2Harness
-  let order: Order
-  beforeEach(async () => {
-    h = new Ec2Harness()
-    order = await h.order()
-  })
-  const launch = (of = order) => h.backend.launch(of, patiently())
-  const requests = (): FleetRequest[] =>
-    h.aws.calls.filter(({ name }) => name === 'createFleet').map(({ detail }) => detail as FleetRequest)
+  beforeEach(() => start())
   const availabilityOf = async (wanted: Order) => {
     const offers = await h.backend.offers({}, patiently())
     const keys = wanted.offers.map(offerKey)
@@ -28,56 +39,132 @@ describe('a launch on EC2', () => {
 
   it('is one request for any of the pools, with all that the machine and its finder must know', async () => {
     await launch()
-    expect(requests().at(-1)).toMatchObject({
-      token: order.token,
-      capacityType: 'on-demand',
-      pools: [
-        { type: 'g5.xlarge', subnet: 'subnet-a' },
-        { type: 'g5.xlarge', subnet: 'subnet-b' },
-      ],
-      tags: {
-        'crucible:deployment': 'test',
-        'crucible:job': order.jobId,
-        'crucible:attempt': order.attemptId,
-        'crucible:prices-1': `g5.xlarge@us-east-1a=${1_006_000 + BESIDE} g5.xlarge@us-east-1b=${1_006_000 + BESIDE}`,
-        'crucible:beside': String(BESIDE),
+    const [first, second] = order.offers.map(({ data }) => data!['subnet'])
+    expect(h.calls('CreateFleet').at(-1)!.parameters).toMatchObject({
+      ClientToken: order.token,
+      TargetCapacitySpecification: { DefaultTargetCapacityType: 'on-demand' },
+      LaunchTemplateConfigs: {
+        1: {
+          Overrides: {
+            1: { InstanceType: 'g5.xlarge', SubnetId: first },
+            2: { InstanceType: 'g5.xlarge', SubnetId: second },
+          },
+        },
       },
     })
-    const [template] = h.aws.templates.values()
+    expect(h.cloud.instances()).toMatchObject([
+      {
+        tags: {
+          'crucible:deployment': 'test',
+          'crucible:job': order.jobId,
+          'crucible:attempt': order.attemptId,
+          'crucible:prices-1': `g5.xlarge@us-east-1a=${1_006_000 + BESIDE} g5.xlarge@us-east-1b=${1_006_000 + BESIDE}`,
+          'crucible:beside': String(BESIDE),
+        },
+      },
+    ])
+    const { LaunchTemplateData: template } = h.calls('CreateLaunchTemplate')[0]!.parameters as {
+      LaunchTemplateData: { UserData: string }
+    }
     expect(template).toMatchObject({
-      image: 'ami-0aaaaaaaaaaaaaaaa',
-      profile: 'crucible-machine',
-      securityGroups: ['sg-1'],
-      diskGiB: 100,
+      ImageId: order.offers[0]!.data!['image'],
+      IamInstanceProfile: { Name: 'crucible-machine' },
+      SecurityGroupId: { 1: expect.stringMatching(/^sg-/) },
+      BlockDeviceMapping: { 1: { Ebs: { VolumeSize: '100' } } },
     })
-    expect(template!.userData).toMatch(/^#!\/bin\/sh\n/)
-    expect(template!.userData).not.toContain(order.attemptId)
-    expect(Buffer.byteLength(template!.userData)).toBeLessThan(16_000)
-  })
-
-  it('repeats the same request unchanged, whatever has changed meanwhile', async () => {
-    await launch()
-    h.aws.subnets = h.aws.subnets.slice(1)
-    h.aws.prices = new Map([...h.aws.prices!].map(([type]) => [type, '99']))
-    await h.open().launch(order, patiently())
-    const [first, second] = requests().slice(-2)
-    expect(second).toEqual(first)
+    const userData = Buffer.from(template.UserData, 'base64').toString()
+    expect(userData).toMatch(/^#!\/bin\/sh\n/)
+    expect(userData).not.toContain(order.attemptId)
+    expect(Buffer.byteLength(userData)).toBeLessThan(16_000)
   })
 
   it('makes one template for all orders of one content, also when another worker was faster', async () => {
+    const made = () => h.calls('CreateLaunchTemplate').filter(({ outcome }) => outcome === 'ok')
     await launch()
     await launch(await h.order())
-    h.aws.fail('createFleet', 'InvalidLaunchTemplateName.NotFoundException')
+    h.fail('CreateFleet', 'InvalidLaunchTemplateName.NotFoundException')
     expect(await launch(await h.order())).toMatchObject({ kind: 'launched' })
-    expect(h.aws.templates.size).toBe(1)
-    const other = await h.order({ offers: await h.backend.offers({ diskGiB: { min: 400 } }, patiently()) })
+    expect(made()).toHaveLength(1)
+    const larger = await h.backend.offers({ diskGiB: { min: 400 } }, patiently())
+    const other = await h.order({ offers: larger.filter(({ type }) => type === 'g5.xlarge') })
     expect(await launch(other)).toMatchObject({ kind: 'launched' })
-    expect([...h.aws.templates.values()].map(({ diskGiB }) => diskGiB)).toEqual([100, 500])
+    expect(made().map(({ parameters }) => JSON.stringify(parameters))).toEqual([
+      expect.stringContaining('"VolumeSize":"100"'),
+      expect.stringContaining('"VolumeSize":"500"'),
+    ])
+  })
+
+  it('marks the pools that had none, for a few minutes', async () => {
+    isEmpty('us-east-1a')
+    isEmpty('us-east-1b', 'Unsupported')
+    expect(await launch()).toMatchObject({ kind: 'refused', failure: { class: 'capacity' } })
+    expect(await availabilityOf(order)).toEqual(['unavailable', 'unavailable'])
+    await h.clock.advance(4 * MINUTE_MS)
+    expect(await availabilityOf(order)).toEqual(['unknown', 'unavailable'])
+  })
+
+  it('is refused for quota where every pool says so, and for capacity where one may yet have a machine', async () => {
+    isEmpty('us-east-1a', 'VcpuLimitExceeded')
+    const recover = isEmpty('us-east-1b', 'VcpuLimitExceeded')
+    expect(await launch()).toMatchObject({
+      kind: 'refused',
+      failure: { class: 'quota', code: 'VcpuLimitExceeded' },
+    })
+    const next = await h.order()
+    recover()
+    isEmpty('us-east-1b')
+    expect(await launch(next)).toMatchObject({ kind: 'refused', failure: { class: 'capacity' } })
+  })
+
+  it('knows at once that a refused order left nothing', async () => {
+    h.cloud.addFault({ fault: 'no-capacity' })
+    await launch()
+    expect(await h.backend.find(order.attemptId, patiently())).toEqual({ kind: 'absent' })
+    expect((await (await h.reopen()).find(order.attemptId, patiently())).kind).toBe('unsettled')
+  })
+
+  it('is unconfirmed after a fault of the server', async () => {
+    await launch(await h.order())
+    h.fail('CreateFleet', 'InternalError', { status: 500 })
+    expect(await launch()).toMatchObject({ kind: 'unconfirmed' })
+  })
+
+  it('keeps the machine of a token that was used for another request', async () => {
+    const first = await launch()
+    const changed = { ...order, offers: order.offers.slice(1) }
+    expect(await launch(changed)).toEqual(first)
+    h.fail('CreateFleet', 'IdempotentParameterMismatch')
+    expect(await launch(await h.order())).toMatchObject({ kind: 'refused', failure: { class: 'invalid' } })
+  })
+
+  it('waits for what was only just made, and then believes that it is not there', async () => {
+    const missing = () => h.fail('CreateFleet', 'InvalidGroup.NotFound', { message: 'no group sg-1' })
+    missing()
+    await expect(launch()).rejects.toMatchObject({ failure: { class: 'transient' } })
+    await h.clock.advance(2 * MINUTE_MS)
+    missing()
+    expect(await launch()).toMatchObject({ kind: 'refused', failure: { class: 'invalid' } })
+  })
+})
+
+describe('a launch in another world', () => {
+  it('repeats the same request unchanged, whatever has changed meanwhile', async () => {
+    const changes: [string, number][] = [
+      ['0s', 1.006],
+      ['1h', 99],
+    ]
+    await start({ world: { prices: [{ type: 'g5.xlarge', capacity: 'on-demand', changes }] } })
+    await launch()
+    await h.clock.advance(2 * HOUR_MS)
+    await (await h.reopen()).launch(order, patiently())
+    const [first, second] = h.calls('CreateFleet').slice(-2)
+    expect(second!.parameters).toEqual(first!.parameters)
   })
 
   it('takes the pool that has a machine, and says which and at what price', async () => {
+    await start({ world: { prices: PRICES } })
     const spot = await h.order({ capacityType: 'spot' })
-    h.aws.empty.set(poolKey('spot', 'g5.xlarge', 'subnet-a'), 'InsufficientInstanceCapacity')
+    h.cloud.addFault({ fault: 'no-capacity', where: { zone: 'us-east-1a' } })
     expect(await launch(spot)).toMatchObject({
       kind: 'launched',
       handle: {
@@ -87,56 +174,9 @@ describe('a launch on EC2', () => {
     })
   })
 
-  it('marks the pools that had none, for a few minutes', async () => {
-    let nowMs = Date.now()
-    h = new Ec2Harness({}, { clock: () => nowMs })
-    order = await h.order()
-    h.aws.empty.set(poolKey('on-demand', 'g5.xlarge', 'subnet-a'), 'InsufficientInstanceCapacity')
-    h.aws.empty.set(poolKey('on-demand', 'g5.xlarge', 'subnet-b'), 'Unsupported')
-    expect(await launch()).toMatchObject({ kind: 'refused', failure: { class: 'capacity' } })
-    expect(await availabilityOf(order)).toEqual(['unavailable', 'unavailable'])
-    nowMs += 4 * 60_000
-    expect(await availabilityOf(order)).toEqual(['unknown', 'unavailable'])
-  })
-
-  it('is refused for quota where every pool says so, and for capacity where one may yet have a machine', async () => {
-    h.aws.empty.set(poolKey('on-demand', 'g5.xlarge', 'subnet-a'), 'VcpuLimitExceeded')
-    h.aws.empty.set(poolKey('on-demand', 'g5.xlarge', 'subnet-b'), 'VcpuLimitExceeded')
-    expect(await launch()).toMatchObject({
-      kind: 'refused',
-      failure: { class: 'quota', code: 'VcpuLimitExceeded' },
-    })
-    const next = await h.order()
-    h.aws.empty.set(poolKey('on-demand', 'g5.xlarge', 'subnet-b'), 'InsufficientInstanceCapacity')
-    expect(await launch(next)).toMatchObject({ kind: 'refused', failure: { class: 'capacity' } })
-  })
-
-  it('knows at once that a refused order left nothing', async () => {
-    await h.fill()
-    await launch()
-    expect(await h.backend.find(order.attemptId, patiently())).toEqual({ kind: 'absent' })
-    expect((await h.open().find(order.attemptId, patiently())).kind).toBe('unsettled')
-  })
-
-  it('is unconfirmed after a fault of the server', async () => {
-    await launch(await h.order())
-    h.aws.fail('createFleet', 'InternalError', { httpStatus: 500 })
-    expect(await launch()).toMatchObject({ kind: 'unconfirmed' })
-  })
-
-  it('keeps the machine of a token that was used for another request', async () => {
-    const first = await launch()
-    const changed = { ...order, offers: order.offers.slice(1) }
-    expect(await launch(changed)).toEqual(first)
-    h.aws.fail('createFleet', 'IdempotentParameterMismatch')
-    expect(await launch(await h.order())).toMatchObject({ kind: 'refused', failure: { class: 'invalid' } })
-  })
-
   it('says what a machine is before the lists show it', async () => {
-    h.aws.staleForMs = 60_000
-    h = Object.assign(h, { config: { staleForMs: 600_000 } })
-    const backend = h.open()
-    const outcome = await backend.launch(order, patiently())
+    await start({ world: { durations: { notFound: '1m' } }, config: { staleForMs: 600_000 } })
+    const outcome = await launch()
     expect(outcome).toMatchObject({
       kind: 'launched',
       handle: {
@@ -145,38 +185,26 @@ describe('a launch on EC2', () => {
       },
     })
     if (outcome.kind !== 'launched') return
-    expect(await backend.observe([outcome.handle], patiently())).toMatchObject([{ state: 'pending' }])
-  })
-
-  it('waits for what was only just made, and then believes that it is not there', async () => {
-    let nowMs = Date.now()
-    h = new Ec2Harness({}, { clock: () => nowMs })
-    order = await h.order()
-    const missing = () => h.aws.fail('createFleet', 'InvalidGroup.NotFound', { message: 'no group sg-1' })
-    missing()
-    await expect(launch()).rejects.toMatchObject({ failure: { class: 'transient' } })
-    nowMs += 2 * 60_000
-    missing()
-    expect(await launch()).toMatchObject({ kind: 'refused', failure: { class: 'invalid' } })
+    expect(await h.backend.observe([outcome.handle], patiently())).toMatchObject([{ state: 'pending' }])
   })
 })
 
 describe('a fleet whose answer says nothing', () => {
   const SILENT: FleetAnswer = { machines: [], errors: [] }
 
-  /** The fake, with other answers of some calls. */
-  async function launchedWith(machines: (h: Ec2Harness) => Partial<MachinesApi>) {
-    const h = new Ec2Harness()
-    const order = await h.order()
-    const api = h.aws.api()
-    const backend = createBackendOver({ ...api, machines: { ...api.machines, ...machines(h) } }, CONFIG, {
+  /** The cloud, with other answers of some calls. */
+  async function launchedWith(machines: Partial<MachinesApi>) {
+    await start()
+    const { region, endpoint } = h.config
+    const api = createSdkApi({ region, endpoint })
+    const backend = createBackendOver({ ...api, machines: { ...api.machines, ...machines } }, h.config, {
       ...{ clock: Date.now, runnerUrl: async () => 'data:,' },
     })
-    return { h, order, backend, outcome: await backend.launch(order, patiently()) }
+    return { backend, outcome: await backend.launch(order, patiently()) }
   }
 
   it('is unconfirmed without an id to ask by, and marks no pool', async () => {
-    const { order, backend, outcome } = await launchedWith(() => ({ createFleet: async () => SILENT }))
+    const { backend, outcome } = await launchedWith({ createFleet: async () => SILENT })
     expect(outcome).toMatchObject({ kind: 'unconfirmed' })
     expect((await backend.find(order.attemptId, patiently())).kind).toBe('unsettled')
     const offers = await backend.offers({}, patiently())
@@ -188,9 +216,7 @@ describe('a fleet whose answer says nothing', () => {
       { machines: [], errors: [{ code: 'InsufficientInstanceCapacity', message: 'none' }] },
       SILENT,
     ]
-    const { order, backend, outcome } = await launchedWith(() => ({
-      createFleet: async () => answers.shift()!,
-    }))
+    const { backend, outcome } = await launchedWith({ createFleet: async () => answers.shift()! })
     expect(outcome).toMatchObject({ kind: 'refused' })
     expect((await backend.find(order.attemptId, patiently())).kind).toBe('absent')
     expect(await backend.launch(order, patiently())).toMatchObject({ kind: 'unconfirmed' })
@@ -199,20 +225,15 @@ describe('a fleet whose answer says nothing', () => {
 
   it('is asked again when it is not on record at once', async () => {
     const asked: string[] = []
-    const { h, outcome } = await launchedWith((h) => ({
+    const { outcome } = await launchedWith({
       createFleet: async () => ({ fleetId: 'fleet-1', ...SILENT }),
       fleet: async (id) => {
         asked.push(id)
         if (asked.length === 1) return undefined
-        const tags = { 'crucible:attempt': 'a' }
-        const machine = h.aws.add(
-          { capacityType: 'on-demand', tags },
-          { type: 'g5.xlarge', subnet: 'subnet-a' },
-        )
-        return { fleetId: id, machines: [{ id: machine.id }], errors: [] }
+        return { fleetId: id, machines: [{ id: 'i-1' }], errors: [] }
       },
-    }))
-    expect(outcome).toMatchObject({ kind: 'launched', handle: { id: [...h.aws.machines.keys()][0] } })
+    })
+    expect(outcome).toMatchObject({ kind: 'launched', handle: { id: 'i-1' } })
     expect(asked).toEqual(['fleet-1', 'fleet-1'])
   })
 

@@ -1,29 +1,26 @@
-import { beforeEach, describe, expect, it } from '@jest/globals'
-import type { Backend } from '../../../../backends/backend'
+import { EC2Client, RunInstancesCommand, TerminateInstancesCommand } from '@aws-sdk/client-ec2'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { MachineHandle } from '../../../../core/handle'
-import type { Order } from '../../../../core/job/plan'
+import type { Order } from '../../../../core/plan'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../../core/time'
+import { IMAGE } from '../../../../packages/small-cloud/test/support'
 import { patiently } from '../../harness'
-import type { FakeMachine } from '../fake-machine'
-import { Ec2Harness } from '../harness'
+import { Ec2Harness, type PaperHarness } from '../harness'
 
 describe('what EC2 says of machines', () => {
-  let nowMs: number
-  let h: Ec2Harness
-  let backend: Backend
+  let h: PaperHarness
   let order: Order
   let handle: MachineHandle
-  let machine: FakeMachine
   beforeEach(async () => {
-    nowMs = Date.now()
-    h = new Ec2Harness({ staleForMs: 300_000 }, { clock: () => nowMs })
-    backend = h.backend
+    h = await Ec2Harness.onPaper({
+      world: { durations: { notFound: '10s', pending: '1s', shuttingDown: '5s', terminatedVisible: '1h' } },
+      config: { staleForMs: 5 * MINUTE_MS },
+    })
     order = await h.order()
-    const outcome = await backend.launch(order, patiently())
-    if (outcome.kind !== 'launched') throw new Error(outcome.kind)
-    handle = outcome.handle
-    machine = h.aws.machines.get(handle.id)!
+    handle = await h.launched(order)
   })
-  const look = async () => (await backend.observe([handle], patiently()))[0]
+  afterEach(() => h.dispose())
+  const look = async () => (await h.backend.observe([handle], patiently()))[0]
 
   it.each([
     ['Server.SpotInstanceTermination', { cause: 'interrupted' }],
@@ -32,90 +29,102 @@ describe('what EC2 says of machines', () => {
     ['Client.InstanceInitiatedShutdown', { cause: 'ended' }],
     ['Server.InsufficientInstanceCapacity', { cause: 'failed-to-start', failure: { class: 'capacity' } }],
     ['Client.VolumeLimitExceeded', { cause: 'failed-to-start', failure: { class: 'quota' } }],
-    ['Something.New', { cause: 'unknown', detail: 'in its own words' }],
-  ])('ended by %s', async (code, expected) => {
-    machine.end({ code, message: 'in its own words' })
-    // From now on it costs nothing, told in whole seconds.
-    const endedAtMs = Math.floor(nowMs / 1_000) * 1_000
-    expect(await look()).toMatchObject({ state: 'stopping', endedAtMs })
-    nowMs += 1_000
+    ['Something.New', { cause: 'unknown', detail: expect.stringContaining('Something.New') }],
+  ])('ended by %s', async (reason, expected) => {
+    h.cloud.addFault({ fault: 'launch-fails', reason })
+    handle = await h.launched(await h.order())
+    await h.clock.advance(MINUTE_MS)
     expect(await look()).toMatchObject({ state: 'gone', ...expected })
   })
 
   it('is not believed when it shows nothing of a machine that is too young for its lists', async () => {
-    h.aws.staleForMs = 10_000
     expect(await look()).toMatchObject({ state: 'pending' })
-    nowMs += 10_000
+    await h.clock.advance(10 * SECOND_MS)
     expect(await look()).toMatchObject({ state: 'running' })
-    h.aws.machines.delete(handle.id)
-    nowMs += 300_000
-    expect(await look()).toEqual({
-      state: 'gone',
-      cause: 'unknown',
-      detail: 'EC2 does not know this machine',
-    })
+    await h.backend.terminate(handle, patiently())
+    await h.clock.advance(2 * HOUR_MS)
+    expect(await look()).toEqual({ state: 'gone', cause: 'unknown', detail: 'EC2 knows no such machine' })
   })
 
   it('takes some time until the absence of an unknown launch is certain', async () => {
-    const other = h.open()
+    const other = await h.reopen()
     const find = (attemptId: string) => other.find(attemptId, patiently())
     expect(await find('job-lost-1')).toEqual({ kind: 'unsettled', againInMs: 15_000 })
-    nowMs += 299_000
+    await h.clock.advance(299_000)
     expect(await find('job-lost-1')).toEqual({ kind: 'unsettled', againInMs: 1_000 })
-    nowMs += 1_000
+    await h.clock.advance(1_000)
     expect(await find('job-lost-1')).toEqual({ kind: 'absent' })
   })
 
-  it('counts a machine that is still shutting down: it may be at work', async () => {
-    await backend.terminate(handle, patiently())
-    expect(await backend.find(order.attemptId, patiently())).toMatchObject({ kind: 'found' })
-    nowMs += 1_000
-    expect(await backend.find(order.attemptId, patiently())).toMatchObject({
+  it('counts a machine that is still shutting down: it may be at work, and costs nothing', async () => {
+    await h.clock.advance(MINUTE_MS)
+    const endedAtMs = Math.floor(h.clock.nowMs() / SECOND_MS) * SECOND_MS
+    await h.backend.terminate(handle, patiently())
+    expect(await look()).toMatchObject({ state: 'stopping', endedAtMs })
+    expect(await h.backend.find(order.attemptId, patiently())).toMatchObject({ kind: 'found' })
+    await h.clock.advance(MINUTE_MS)
+    expect(await h.backend.find(order.attemptId, patiently())).toMatchObject({
       ...{ kind: 'absent', ended: [{ id: handle.id, realised: handle.realised }] },
     })
   })
 
-  it('is asked for all machines together, and for none by a name that is not its own', async () => {
-    const many = Array.from({ length: 450 }, (_, at) => ({
-      ...handle,
-      id: `i-${String(at).padStart(17, '0')}`,
-    }))
-    await backend.observe([...many, { ...handle, id: 'job-1' }], patiently())
-    const asked = h.aws.calls.filter(({ name }) => name === 'byId').at(-1)!.detail as string[]
-    expect(asked).toHaveLength(450)
+  it('is asked for no machine by a name that is not its own', async () => {
+    await h.backend.observe([handle, { ...handle, id: 'job-1' }], patiently())
+    const [asked] = h
+      .calls('DescribeInstances')
+      .map(({ parameters }) => JSON.stringify(parameters))
+      .slice(-1)
+    expect(asked).toContain(handle.id)
+    expect(asked).not.toContain('job-1')
   })
 
   it('ends nothing of another deployment, and nothing twice', async () => {
-    const theirs = h.open({ deployment: 'theirs' })
+    await h.clock.advance(MINUTE_MS)
+    const theirs = await h.reopen({}, { deployment: 'theirs' })
     await expect(theirs.terminate(handle, patiently())).rejects.toMatchObject({
       failure: { class: 'invalid', message: expect.stringContaining('belongs to deployment test') },
     })
-    expect(h.aws.countOf('terminate')).toBe(0)
-    await backend.terminate(handle, patiently())
-    await backend.terminate(handle, patiently())
-    expect(h.aws.countOf('terminate')).toBe(1)
+    expect(h.calls('TerminateInstances')).toEqual([])
+    await h.backend.terminate(handle, patiently())
+    await h.backend.terminate(handle, patiently())
+    expect(h.calls('TerminateInstances')).toHaveLength(1)
   })
 
   it('ends a machine abruptly, once, and none of another deployment', async () => {
-    await expect(h.open({ deployment: 'theirs' }).endAbruptly!(handle, patiently())).rejects.toMatchObject({
+    await h.clock.advance(MINUTE_MS)
+    const theirs = await h.reopen({}, { deployment: 'theirs' })
+    await expect(theirs.endAbruptly!(handle, patiently())).rejects.toMatchObject({
       failure: { class: 'invalid' },
     })
-    await backend.endAbruptly!(handle, patiently())
-    await backend.endAbruptly!(handle, patiently())
-    expect(h.aws.countOf('terminate')).toBe(1)
+    await h.backend.endAbruptly!(handle, patiently())
+    await h.backend.endAbruptly!(handle, patiently())
+    expect(h.calls('TerminateInstances')).toHaveLength(1)
   })
 
   it('lists volumes that no machine uses, and deletes them', async () => {
-    const tags = {
-      'crucible:deployment': 'test',
-      'crucible:job': order.jobId,
-      'crucible:attempt': order.attemptId,
-    }
-    h.aws.volumes.push({ id: 'vol-1', state: 'available', zone: 'a', sizeGiB: 100, createdAtMs: nowMs, tags })
-    const volume = (await backend.list('test', patiently())).find(({ handle: { kind } }) => kind === 'volume')
-    expect(volume).toMatchObject({ handle: { id: 'vol-1' }, owner: { attemptId: order.attemptId } })
-    await backend.terminate(volume!.handle, patiently())
-    await backend.terminate(volume!.handle, patiently())
-    expect(h.aws.volumes).toEqual([])
+    const owner = { deployment: 'test', jobId: order.jobId, attemptId: order.attemptId }
+    const Tags = Object.entries(owner).map(([name, Value]) => ({
+      Key: `crucible:${name.replace(/Id$/, '')}`,
+      Value,
+    }))
+    const client = new EC2Client({ region: 'us-east-1', endpoint: h.cloud.endpoint })
+    const { Instances } = await client.send(
+      new RunInstancesCommand({
+        ...{ ImageId: IMAGE, InstanceType: 'm7i.large', MinCount: 1, MaxCount: 1 },
+        BlockDeviceMappings: [{ DeviceName: '/dev/sda1', Ebs: { DeleteOnTermination: false } }],
+        TagSpecifications: [{ ResourceType: 'volume', Tags }],
+      }),
+    )
+    await h.clock.advance(MINUTE_MS)
+    await client.send(new TerminateInstancesCommand({ InstanceIds: [Instances![0]!.InstanceId!] }))
+    await h.clock.advance(MINUTE_MS)
+    client.destroy()
+    const volumes = async () =>
+      (await h.backend.list('test', patiently())).filter(({ handle: { kind } }) => kind === 'volume')
+    const [volume] = await volumes()
+    expect(volume).toMatchObject({ owner })
+    await h.backend.terminate(volume!.handle, patiently())
+    await h.backend.terminate(volume!.handle, patiently())
+    expect(await volumes()).toEqual([])
   })
 })

@@ -14,22 +14,29 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import type { CommandRequest } from '../../../../backends/ec2/sdk/api-commands'
+import type { Ec2Deps } from '../../../../backends/ec2/host'
+import type { AgentAnswer, AgentCommand } from '../../../../packages/small-cloud/src/machines/machine'
 import type { MachineHandle } from '../../../../core/handle'
-import type { Order } from '../../../../core/job/plan'
+import type { Order } from '../../../../core/plan'
+import { MINUTE_MS } from '../../../../core/time'
 import { patiently } from '../../harness'
-import { Ec2Harness } from '../harness'
+import { Ec2Harness, type PaperHarness } from '../harness'
 
 const PROGRAM = 'the runner program'
 const KEY = '0123456789abcdef'.repeat(4)
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+interface Sent {
+  Comment: string
+  Parameters: { commands: string[]; executionTimeout: [string] }
+}
 
 /** Commands really run, by sh and Python, with programs of a machine that only note their arguments. */
 describe('the start of a runner on EC2', () => {
   let folder: string
   let state: string
   let programUrl: string
-  let h: Ec2Harness
+  let h: PaperHarness
   let order: Order
   let handle: MachineHandle
 
@@ -41,12 +48,20 @@ describe('the start of a runner on EC2', () => {
     program('systemctl', 'test -e "$LOG/active"')
     writeFileSync(join(folder, 'runner.pyz'), PROGRAM)
     programUrl = pathToFileURL(join(folder, 'runner.pyz')).href
-    h = new Ec2Harness({}, { runnerUrl: async () => programUrl, secretKeyOf: () => KEY })
-    h.aws.onCommand = (_machine, request) => run(request)
-    order = await h.order({ runnerSha256: sha256(PROGRAM) })
-    handle = await launched()
+    await begin({ runnerUrl: async () => programUrl, secretKeyOf: () => KEY })
   })
-  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+  afterEach(async () => {
+    await h.dispose()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  async function begin(deps: Partial<Ec2Deps>): Promise<void> {
+    h = await Ec2Harness.onPaper({ deps })
+    order = await h.order({ runnerSha256: sha256(PROGRAM) })
+    handle = await h.launched(order)
+    await h.clock.advance(1_000)
+    h.machines.get(handle.id)!.answer = async (command) => run(command)
+  }
 
   function program(name: string, script: string): void {
     const path = join(folder, 'bin', name)
@@ -55,36 +70,22 @@ describe('the start of a runner on EC2', () => {
   }
 
   /** As the agent does: the lines become a script. */
-  function run({ lines }: CommandRequest): {
-    status: string
-    exitCode: number
-    stdout: string
-    stderr: string
-  } {
+  function run({ lines }: AgentCommand): AgentAnswer {
     const script = join(folder, 'script.sh')
     writeFileSync(script, lines.join('\n'))
     const PATH = `${join(folder, 'bin')}:${process.env['PATH']}`
     const env = { PATH, LOG: folder, STATE_DIRECTORY: state, AWS_ENDPOINT_URL: 'http://127.0.0.1:1' }
     const done = spawnSync('sh', [script], { env, encoding: 'utf8' })
-    const exitCode = done.status ?? -1
-    return {
-      status: exitCode === 0 ? 'Success' : 'Failed',
-      exitCode,
-      stdout: done.stdout,
-      stderr: done.stderr,
-    }
+    return { exitCode: done.status ?? -1, stdout: done.stdout, stderr: done.stderr, timedOut: false }
   }
 
-  const launched = async (): Promise<MachineHandle> => {
-    const outcome = await h.backend.launch(order, patiently())
-    if (outcome.kind !== 'launched') throw new Error(outcome.kind)
-    return outcome.handle
-  }
-  const start = (of = order): Promise<void> => h.backend.start!(handle, of, patiently())
+  const start = (of = order, by = h.backend): Promise<void> => h.meanwhile(by.start!(handle, of, patiently()))
   const root = (): string => join(state, order.attemptId)
   const runs = (): number => readFileSync(join(folder, 'runs'), 'utf8').trim().split('\n').length
-  const sent = (): CommandRequest[] =>
-    h.aws.calls.filter(({ name }) => name === 'send').map(({ detail }) => detail as CommandRequest)
+  const sent = (): Sent[] => h.calls('SendCommand').map(({ parameters }) => parameters as Sent)
+  const purposes = (): unknown[] => sent().map(({ Comment }) => Comment.split(' ')[1])
+
+  const withoutKey = () => h.reopen({}, { secretKeyOf: undefined })
 
   it('makes it a unit of its own, with all that it must know', async () => {
     await start()
@@ -116,19 +117,16 @@ describe('the start of a runner on EC2', () => {
     const logged =
       JSON.stringify(sent()) +
       sent()
-        .map(({ lines }) => specIn(lines))
+        .map(({ Parameters }) => specIn(Parameters.commands))
         .join()
     expect(logged).not.toContain(KEY)
-    expect(specIn(sent().at(-1)!.lines)).toMatch(/"seal":\{"public"/)
+    expect(specIn(sent().at(-1)!.Parameters.commands)).toMatch(/"seal":\{"public"/)
   })
 
   it('hands credentials for the store over, sealed, and newer ones to a runner that is started again', async () => {
-    let [grant, nowMs] = ['{"sealed": 1}', Date.now()]
-    const deps = { runnerUrl: async () => programUrl, secretKeyOf: () => KEY, grantFile: async () => grant }
-    h = new Ec2Harness({}, { ...deps, clock: () => nowMs })
-    h.aws.onCommand = (_machine, request) => run(request)
-    order = await h.order({ runnerSha256: sha256(PROGRAM) })
-    handle = await launched()
+    let grant = '{"sealed": 1}'
+    await h.dispose()
+    await begin({ runnerUrl: async () => programUrl, secretKeyOf: () => KEY, grantFile: async () => grant })
     const file = join(root(), 'grant.json')
     await start()
     const told = readFileSync(join(folder, 'systemd-run'), 'utf8').trim().split('\n')
@@ -136,7 +134,7 @@ describe('the start of a runner on EC2', () => {
     expect(readFileSync(file, 'utf8')).toBe(grant)
     expect(statSync(file).mode & 0o777).toBe(0o600)
     grant = '{"sealed": 2}'
-    nowMs += 60_000
+    await h.clock.advance(60_000)
     await start()
     expect(readFileSync(file, 'utf8')).toBe(grant)
   })
@@ -149,12 +147,13 @@ describe('the start of a runner on EC2', () => {
   it('is short, and harmless where the runner is at work', async () => {
     await start()
     writeFileSync(join(folder, 'active'), '')
-    await h.open({ clock: () => Date.now() + 60_000 }).start!(handle, order, patiently())
+    await h.clock.advance(60_000)
+    await start()
     expect(runs()).toBe(1)
-    for (const { lines, comment, runTimeoutMs } of sent()) {
-      expect(Buffer.byteLength(lines.join('\n'))).toBeLessThan(16_000)
-      expect(comment.length).toBeLessThanOrEqual(100)
-      expect(runTimeoutMs).toBeLessThanOrEqual(300_000)
+    for (const { Comment, Parameters } of sent()) {
+      expect(Buffer.byteLength(Parameters.commands.join('\n'))).toBeLessThan(16_000)
+      expect(Comment.length).toBeLessThanOrEqual(100)
+      expect(Number(Parameters.executionTimeout[0])).toBeLessThanOrEqual(300)
     }
   })
 
@@ -166,28 +165,21 @@ describe('the start of a runner on EC2', () => {
   })
 
   it('finds the command whose answer was lost', async () => {
-    h.aws.faults.push({ call: 'send', when: 'after' })
+    h.cloud.addFault({ fault: 'lost-answer', times: 1, where: { action: 'SendCommand' } })
     await expect(start()).rejects.toMatchObject({ failure: { class: 'transient' } })
     await start()
-    expect(sent().map(({ comment }) => comment.split(' ')[1])).toEqual(['prepare', 'start'])
+    expect(purposes()).toEqual(['prepare', 'start'])
   })
 
   it('asks once more where an answer was cut short on its way', async () => {
-    let isCut = true
-    h.aws.onCommand = (_machine, request) => {
-      const answer = run(request)
-      if (isCut) answer.stdout = answer.stdout.slice(0, 100)
-      isCut = false
-      return answer
-    }
-    await expect(h.backend.start!(handle, order, patiently())).rejects.toMatchObject({ class: 'transient' })
-    await h.backend.start!(handle, order, patiently())
-    expect(sent().map(({ comment }) => comment.split(' ')[1])).toEqual(['prepare', 'prepare', 'start'])
+    h.cloud.addFault({ fault: 'command-truncated', chars: 100, times: 1 })
+    await expect(start()).rejects.toMatchObject({ class: 'transient' })
+    await start()
+    expect(purposes()).toEqual(['prepare', 'prepare', 'start'])
   })
 
   it('continues if nothing of secrets is known', async () => {
-    h = Object.assign(h, { deps: { runnerUrl: async () => programUrl } })
-    await h.open().start!(handle, order, patiently())
+    await start(order, await withoutKey())
     expect(sent()).toHaveLength(1)
     expect(readFileSync(join(folder, 'systemd-run'), 'utf8')).not.toContain('--secret-key-file')
   })
@@ -215,85 +207,66 @@ describe('the start of a runner on EC2', () => {
     ['there is no Python', () => program('python3', 'exit 127'), { class: 'invalid', code: 'start-127' }],
   ])('names the owner of the trouble it is when %s', async (_name, breakIt, failure) => {
     breakIt()
-    h.aws.onCommand = (_machine, request) => run(request)
-    h = Object.assign(h, { deps: { runnerUrl: async () => programUrl } })
-    await expect(h.open().start!(handle, order, patiently())).rejects.toMatchObject({ failure })
+    await expect(start(order, await withoutKey())).rejects.toMatchObject({ failure })
   })
 
   it('shows no signature of an address that could not be read', async () => {
     programUrl = 'http://127.0.0.1:1/runner.pyz?X-Amz-Signature=abc'
-    h = Object.assign(h, { deps: { runnerUrl: async () => programUrl } })
-    const failed: unknown = await h.open().start!(handle, order, patiently()).catch((error: unknown) => error)
+    const failed: unknown = await start(order, await withoutKey()).catch((error: unknown) => error)
     expect(String(failed)).not.toContain('Signature')
   }, 30_000)
 })
 
 describe('a machine whose agent is not there', () => {
-  const MINUTE_MS = 60_000
-  let nowMs: number
-  let h: Ec2Harness
+  let h: PaperHarness
   let order: Order
   let handle: MachineHandle
-  beforeEach(async () => {
-    nowMs = Date.now()
-    h = new Ec2Harness({}, { clock: () => nowMs })
-    h.aws.registersAfterMs = null
-    order = await h.order()
-    const outcome = await h.backend.launch(order, patiently())
-    if (outcome.kind === 'launched') handle = outcome.handle
-  })
+  const begin = async (options: Parameters<typeof Ec2Harness.onPaper>[0] = {}): Promise<void> => {
+    h = await Ec2Harness.onPaper(options)
+    order = await h.order({ capacityType: 'spot' })
+    handle = await h.launched(order)
+  }
+  afterEach(() => h.dispose())
   const start = (): Promise<void> => h.backend.start!(handle, order, patiently())
 
   it('is waited for, and asked for again soon while it is young', async () => {
+    await begin({ world: { durations: { register: '9.5m' } } })
     await expect(start()).rejects.toMatchObject({ failure: { class: 'transient', retryAfterMs: 250 } })
-    nowMs = handle.launchedAtMs + 4_000
+    await h.clock.advance(4_000)
     await expect(start()).rejects.toMatchObject({ failure: { class: 'transient', retryAfterMs: 1_000 } })
-    nowMs += 9 * MINUTE_MS
+    await h.clock.advance(9 * MINUTE_MS)
     await expect(start()).rejects.toMatchObject({ failure: { class: 'transient', retryAfterMs: 5_000 } })
-    h.aws.registersAfterMs = 0
-    await start()
-    expect(h.aws.machinesOf(order.attemptId)[0]!.starts).toBe(1)
+    await h.clock.advance(MINUTE_MS)
+    await h.meanwhile(start())
+    expect(h.machines.get(handle.id)!.commands).toHaveLength(1)
   })
 
-  it('is given up after ten minutes, with what its network lacks', async () => {
-    nowMs += 10 * MINUTE_MS
-    h.aws.defaultRoute = undefined
+  // wire.test.ts has one whose network has no way out.
+  it('is given up after ten minutes, with what its profile lacks', async () => {
+    await begin({ world: { faults: [{ fault: 'no-agent' }] } })
+    await h.clock.advance(10 * MINUTE_MS)
+    h.fail('GetInstanceProfile', 'NoSuchEntity', { status: 404, times: 9 })
     await expect(start()).rejects.toMatchObject({
       failure: {
         class: 'unreachable',
         message: expect.stringMatching(/agent \(SSM\) has not registered within 10m/),
-        hint: expect.stringMatching(/subnet-a in us-east-1a has no way out.*Give it a route/s),
-      },
-    })
-  })
-
-  it('is given up with what its profile lacks', async () => {
-    nowMs += 10 * MINUTE_MS
-    h.aws.profile = undefined
-    await expect(start()).rejects.toMatchObject({
-      failure: {
-        class: 'unreachable',
         hint: expect.stringContaining('no instance profile crucible-machine'),
       },
     })
   })
 
   it('has ended, and is said to have, as soon as the provider says so', async () => {
-    h.aws
-      .machinesOf(order.attemptId)[0]!
-      .end({ code: 'Server.SpotInstanceTermination', message: 'taken back' })
+    await begin()
+    await h.clock.advance(1_000)
+    h.cloud.interrupt(handle.id, { isSilent: true })
     await expect(start()).rejects.toMatchObject({ failure: { class: 'interrupted' } })
   })
 
   it('came to nothing for want of a volume, and that is the quota', async () => {
-    const reason = { code: 'Client.VolumeLimitExceeded', message: 'too many volumes' }
-    const quota = { failure: { class: 'quota', code: 'Client.VolumeLimitExceeded' } }
-    h.aws.machinesOf(order.attemptId)[0]!.end(reason)
-    await expect(start()).rejects.toMatchObject(quota)
-    nowMs += 1_000
-    await expect(start()).rejects.toMatchObject(quota)
-    expect(await h.backend.observe([handle], patiently())).toMatchObject([
-      { state: 'gone', cause: 'failed-to-start', failure: { class: 'quota' } },
-    ])
+    await begin({ world: { faults: [{ fault: 'launch-fails', reason: 'Client.VolumeLimitExceeded' }] } })
+    await h.clock.advance(1_000)
+    await expect(start()).rejects.toMatchObject({
+      failure: { class: 'quota', code: 'Client.VolumeLimitExceeded' },
+    })
   })
 })

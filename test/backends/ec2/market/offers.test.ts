@@ -2,13 +2,14 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { Offer, Pins } from '../../../../core/offer'
 import type { ResourceRequest } from '../../../../core/resources'
 import { patiently } from '../../harness'
-import { BESIDE, IMAGES, SUBNETS } from '../fake-market'
-import { Ec2Harness } from '../harness'
+import { IMAGES, SUBNETS } from '../fake-market'
+import { BESIDE } from '../harness'
+import { FakeHarness } from '../fake-harness'
 
 describe('offers of EC2', () => {
-  let h: Ec2Harness
+  let h: FakeHarness
   beforeEach(() => {
-    h = new Ec2Harness()
+    h = new FakeHarness()
   })
   const offers = (request: ResourceRequest = {}): Promise<Offer[]> => h.backend.offers(request, patiently())
   const typesOf = (found: Offer[]): string[] => [...new Set(found.map(({ type }) => type))]
@@ -46,7 +47,7 @@ describe('offers of EC2', () => {
   it('are not spot where a type or the settings have none', async () => {
     const kinds = (found: Offer[]) => [...new Set(found.map(({ capacityType }) => capacityType))]
     expect(kinds(await offers({ accelerators: ['H100'] }))).toEqual(['on-demand'])
-    h = new Ec2Harness({ hasSpot: false })
+    h = new FakeHarness({ hasSpot: false })
     expect(kinds(await offers())).toEqual(['on-demand'])
     expect(h.backend.capabilities.capacityTypes).toEqual(['on-demand', 'reserved'])
   })
@@ -98,7 +99,7 @@ describe('offers of EC2', () => {
 
   it('are of the same types when the price list cannot be reached', async () => {
     const types = typesOf(await offers())
-    h = new Ec2Harness()
+    h = new FakeHarness()
     h.aws.prices = undefined
     expect(typesOf(await offers())).toEqual(types)
   })
@@ -122,7 +123,7 @@ describe('offers of EC2', () => {
 
   it('are all allowed within minutes after the plan of the account is upgraded', async () => {
     let nowMs = Date.now()
-    h = new Ec2Harness({}, { clock: () => nowMs })
+    h = new FakeHarness({}, { clock: () => nowMs })
     h.aws.plan = 'free'
     const denied = async () => (await offers()).some(({ availability }) => availability === 'no-quota')
     expect(await denied()).toBe(true)
@@ -169,7 +170,7 @@ describe('offers of EC2', () => {
 })
 
 describe('the image of a job', () => {
-  let h: Ec2Harness
+  let h: FakeHarness
   const NEWER = IMAGES.map((image) => ({ ...image, id: image.id.replace('ami-0', 'ami-1') }))
   /** What a worker says that was started a moment ago. */
   const images = async (pins?: Pins): Promise<Record<string, string[]>> => {
@@ -185,7 +186,7 @@ describe('the image of a job', () => {
   const [NEWER_X86, NEWER_ARM] = [NEWER[0]!.id, NEWER[1]!.id]
 
   beforeEach(() => {
-    h = new Ec2Harness()
+    h = new FakeHarness()
   })
 
   it('stays what it was at its first order, whatever its name stands for by now', async () => {
@@ -204,7 +205,7 @@ describe('the image of a job', () => {
   it('stays though the settings name another one', async () => {
     const pins = await pinsOf('g5.xlarge')
     h.aws.images = [...NEWER, ...IMAGES]
-    h = Object.assign(new Ec2Harness({ image: NEWER_X86 }), { aws: h.aws })
+    h = Object.assign(new FakeHarness({ image: NEWER_X86 }), { aws: h.aws })
     expect(await images(pins)).toMatchObject({ gpu: [X86] })
   })
 
