@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { EC2Client, RunInstancesCommand, type _InstanceType } from '@aws-sdk/client-ec2'
 import type { Backend } from '../../../backends/backend'
-import { createEc2Backend } from '../../../backends/ec2'
+import { createBackendOver, createEc2Backend } from '../../../backends/ec2'
+import type { Ec2Api } from '../../../backends/ec2/sdk/api'
 import type { Ec2Config } from '../../../backends/ec2/config'
 import type { Ec2Deps } from '../../../backends/ec2/host'
 import { createSdkApi } from '../../../backends/ec2/sdk/index'
@@ -190,6 +191,16 @@ export class Ec2Harness implements Harness {
 
   reopen(changes: Partial<Ec2Config> = {}, deps: Partial<Ec2Deps> = {}): Promise<Backend> {
     return createEc2Backend({ ...this.config, ...changes }, { ...this.deps, ...deps })
+  }
+
+  /** A backend of one Region some of whose calls are answered by the test. */
+  reopenWith(change: (api: Ec2Api) => Ec2Api, changes: Partial<Ec2Config> = {}): Backend {
+    const { region, endpoint, buyerRole } = { ...this.config, ...changes }
+    return createBackendOver(
+      change(createSdkApi({ region, endpoint, buyerRole })),
+      { ...this.config, ...changes },
+      this.deps,
+    )
   }
 
   async launched(order: Order): Promise<MachineHandle> {

@@ -1,43 +1,58 @@
-import { describe, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import type { Ec2Config } from '../../../../backends/ec2/config'
 import type { Problem } from '../../../../backends/backend'
 import { patiently } from '../../harness'
-import { FakeHarness } from '../fake-harness'
+import { Ec2Harness, type PaperHarness } from '../harness'
 
-const ROLE = 'arn:aws:iam::123456789012:role/crucible-buyer'
-const checked = (h: FakeHarness): Promise<Problem[]> => h.backend.check(patiently())
+const ROLE = 'arn:aws:iam::111122223333:role/buyer'
+const ELSEWHERE = 'arn:aws:iam::999999999999:role/buyer'
+const DENIED = ['ec2:PurchaseCapacityBlock', 'ec2:CancelCapacityReservation']
+
+let h: PaperHarness
+afterEach(() => h.dispose())
+
+/** What is wrong in an account whose buyer may do everything but some actions. */
+async function problems(
+  config: Partial<Ec2Config>,
+  denied: string[] = [],
+  trusts = ['account'],
+): Promise<Problem[]> {
+  const no = { Statement: [{ Effect: 'Deny', Action: denied, Resource: '*' }] }
+  h = await Ec2Harness.onPaper({
+    world: {
+      roles: {
+        'crucible-machine': {
+          ...{ managed: ['AmazonSSMManagedInstanceCore'], hasProfile: true, trusts: ['ec2.amazonaws.com'] },
+        },
+        buyer: { managed: ['AdministratorAccess'], trusts, policies: denied.length === 0 ? {} : { no } },
+      },
+    },
+    config,
+  })
+  return h.backend.check(patiently())
+}
 
 describe('the check of the role that buys', () => {
-  it('finds nothing amiss with a role that may buy, or without a role', async () => {
-    expect(await checked(new FakeHarness({ buyerRole: ROLE }))).toEqual([])
-    const h = new FakeHarness()
-    h.aws.denied = ['ec2:PurchaseCapacityBlock']
-    expect(await checked(h)).toEqual([])
+  it('finds nothing amiss with a role that may buy', async () => {
+    expect(await problems({ buyerRole: ROLE })).toEqual([])
   })
 
-  it.each<[string, Partial<ConstructorParameters<typeof FakeHarness>[0]>, (h: FakeHarness) => void, RegExp]>([
-    [
-      'a role that cannot be taken',
-      {},
-      ({ aws }) => aws.fail('blockTypes', 'AccessDenied', { httpStatus: 403, message: 'not you' }),
-      /not permitted: not you/,
-    ],
+  it('is left out without a role', async () => {
+    expect(await problems({}, DENIED)).toEqual([])
+  })
+
+  it.each<[string, string, string[], string[], RegExp]>([
+    ['a role that cannot be taken', ROLE, [], ['ec2.amazonaws.com'], /not permitted: /],
     [
       'a role that lacks permissions',
-      {},
-      ({ aws }) => (aws.denied = ['ec2:PurchaseCapacityBlock', 'ec2:CancelCapacityReservation']),
+      ROLE,
+      DENIED,
+      ['account'],
       /lacks ec2:PurchaseCapacityBlock, ec2:CancelCapacityReservation$/,
     ],
-    [
-      'a role of another account',
-      { buyerRole: ROLE.replace('123456789012', '999999999999') },
-      () => undefined,
-      /of another account/,
-    ],
-  ])('warns of %s, which stops no job', async (_what, config, breaks, words) => {
-    const h = new FakeHarness({ buyerRole: ROLE, ...config })
-    breaks(h)
-    const problems = await checked(h)
-    expect(problems).toEqual([
+    ['a role of another account', ELSEWHERE, [], ['account'], /of another account/],
+  ])('warns of %s, which stops no job', async (_what, buyerRole, denied, trusts, words) => {
+    expect(await problems({ buyerRole }, denied, trusts)).toEqual([
       {
         ...{ severity: 'warning', failure: 'auth', message: expect.stringMatching(words) },
         remedy: expect.stringContaining('crucible setup aws --buyer'),
@@ -46,9 +61,7 @@ describe('the check of the role that buys', () => {
   })
 
   it('is left out if reservations are off', async () => {
-    const h = new FakeHarness({ buyerRole: ROLE, reservations: 'none' })
-    h.aws.denied = ['ec2:PurchaseCapacityBlock']
-    expect(await checked(h)).toEqual([])
-    expect(h.aws.countOf('blockTypes')).toBe(0)
+    expect(await problems({ buyerRole: ROLE, reservations: 'none' }, DENIED)).toEqual([])
+    expect(h.calls('AssumeRole')).toEqual([])
   })
 })

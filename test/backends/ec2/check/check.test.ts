@@ -1,123 +1,117 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeEach, describe, expect, it } from '@jest/globals'
+import {
+  AuthorizeSecurityGroupIngressCommand,
+  EC2Client,
+  RevokeSecurityGroupEgressCommand,
+} from '@aws-sdk/client-ec2'
+import { afterEach, describe, expect, it } from '@jest/globals'
 import type { Problem } from '../../../../backends/backend'
 import { patiently } from '../../harness'
-import { FakeHarness } from '../fake-harness'
+import { Ec2Harness, type PaperHarness } from '../harness'
 
+type Options = NonNullable<Parameters<typeof Ec2Harness.onPaper>[0]>
+
+let h: PaperHarness
+afterEach(() => h.dispose())
+
+const start = async (options: Options = {}): Promise<void> => {
+  h = await Ec2Harness.onPaper(options)
+}
+const check = (): Promise<Problem[]> => h.backend.check(patiently())
+
+const ROLE = 'crucible-machine'
+const machineRole = (managed: string[], policies = {}): Options['world'] => ({
+  roles: { [ROLE]: { managed, policies, hasProfile: true, trusts: ['ec2.amazonaws.com'] } },
+})
+type Subnets = NonNullable<NonNullable<Options['world']>['regions']>[string]['subnets']
+const withSubnets = (subnets: Subnets, groups = [ROLE]): Options['world'] => ({
+  regions: { 'us-east-1': { zones: ['us-east-1a', 'us-east-1b'], subnets, groups } },
+  reservations: [],
+})
+
+/** The group of the machines, as its owner changes it. */
+async function changeGroup(change: (client: EC2Client, GroupId: string) => Promise<unknown>): Promise<void> {
+  const client = new EC2Client({ region: 'us-east-1', endpoint: h.cloud.endpoint })
+  const { LaunchTemplateData: data } = (await launchedTemplate()) as {
+    LaunchTemplateData: { SecurityGroupId: Record<string, string> }
+  }
+  await change(client, data.SecurityGroupId['1']!)
+  client.destroy()
+}
+async function launchedTemplate(): Promise<unknown> {
+  await h.launched(await h.order())
+  return h.calls('CreateLaunchTemplate')[0]!.parameters
+}
+const ALL = [{ IpProtocol: '-1', IpRanges: [{ CidrIp: '0.0.0.0/0' }] }]
+
+// quirks.test.ts has what an account lacks in its permissions, profile, quotas, plan, types, egress, bucket, clock and roles.
 describe('the check of EC2', () => {
-  let h: FakeHarness
-  beforeEach(() => {
-    h = new FakeHarness({}, { storeUrl: 's3://bucket/some/prefix?region=us-east-1' })
-  })
-  const check = (): Promise<Problem[]> => h.backend.check(patiently())
-
-  it('finds nothing where nothing is wrong, and leaves nothing in the bucket', async () => {
+  it('finds nothing where nothing is wrong', async () => {
+    await start()
     expect(await check()).toEqual([])
-    expect([...h.aws.objects]).toEqual([])
-    const probe = h.aws.calls.find(({ name }) => name === 'putIfAbsent')
-    expect(probe?.detail).toEqual({ name: 'bucket', region: 'us-east-1' })
   })
 
-  it.each<[string, (h: FakeHarness) => void, object]>([
-    [
-      'a permission',
-      ({ aws }) => (aws.denied = ['ec2:CreateFleet']),
-      {
-        severity: 'error',
-        message: expect.stringContaining('lacks permission for ec2:CreateFleet'),
-        failure: 'auth',
-      },
-    ],
+  it.each<[string, Options, () => unknown, object]>([
     [
       'the right to ask for permissions',
-      ({ aws }) => aws.fail('deniedActions', 'AccessDenied', { httpStatus: 403 }),
+      {},
+      () => h.fail('SimulatePrincipalPolicy', 'AccessDenied', { status: 403, times: 99 }),
       { severity: 'warning', remedy: expect.stringContaining('iam:SimulatePrincipalPolicy') },
     ],
     [
-      'a way out of every subnet',
-      ({ aws }) => (aws.defaultRoute = undefined),
-      { severity: 'error', message: expect.stringMatching(/subnet-a .* no way out.*ssm, ssmmessages/) },
-    ],
-    [
-      'a public address behind an internet gateway',
-      ({ aws }) => (aws.subnets = aws.subnets.map((subnet) => ({ ...subnet, givesPublicAddress: false }))),
-      { severity: 'error', remedy: expect.stringContaining('map-public-ip-on-launch') },
-    ],
-    [
       'a security group',
-      ({ aws }) => (aws.groups = []),
-      { severity: 'error', remedy: expect.stringContaining('create-security-group --vpc-id vpc-1') },
+      { world: withSubnets(undefined, []) },
+      () => undefined,
+      { severity: 'error', remedy: expect.stringMatching(/create-security-group --vpc-id vpc-/) },
     ],
     [
       'a group that lets out',
-      ({ aws }) => (aws.groups = aws.groups.map((group) => ({ ...group, letsOut: false }))),
+      {},
+      () =>
+        changeGroup((client, GroupId) =>
+          client.send(new RevokeSecurityGroupEgressCommand({ GroupId, IpPermissions: ALL })),
+        ),
       { severity: 'error', message: expect.stringContaining('let nothing out') },
     ],
     [
       'a group that lets nothing in',
-      ({ aws }) => (aws.groups = aws.groups.map((group) => ({ ...group, inboundRules: 1 }))),
-      { severity: 'warning', message: expect.stringContaining('allows inbound traffic') },
-    ],
-    [
-      'the instance profile',
-      ({ aws }) => (aws.profile = undefined),
-      { severity: 'error', message: expect.stringContaining('no instance profile named crucible-machine') },
+      {},
+      () =>
+        changeGroup((client, GroupId) =>
+          client.send(new AuthorizeSecurityGroupIngressCommand({ GroupId, IpPermissions: ALL })),
+        ),
+      { severity: 'warning', message: expect.stringContaining('lets something in') },
     ],
     [
       'the policy of the agent',
-      ({ aws }) => (aws.profile = { roleName: 'machine', policies: ['S3Full'] }),
+      { world: machineRole(['AmazonEC2ReadOnlyAccess']) },
+      () => undefined,
       { severity: 'warning', remedy: expect.stringContaining('AmazonSSMManagedInstanceCore') },
     ],
     [
       'quota for spot machines with GPUs',
-      ({ aws }) => aws.quotas.set('L-3819A6DF', 0),
+      { world: { quotas: { 'L-3819A6DF': 0 } } },
+      () => undefined,
       { severity: 'warning', remedy: expect.stringContaining('L-3819A6DF'), failure: 'quota' },
     ],
     [
-      'the bucket',
-      ({ aws }) => (aws.bucketRegion = undefined),
-      { severity: 'error', remedy: expect.stringContaining('aws s3 mb s3://bucket --region us-east-1') },
-    ],
-    [
-      'a bucket nearby',
-      ({ aws }) => (aws.bucketRegion = 'eu-west-1'),
-      { severity: 'warning', message: expect.stringContaining('is in eu-west-1') },
-    ],
-    [
-      "the bucket's region in the URL of the store",
-      ({ aws }) => aws.fail('putIfAbsent', 'PermanentRedirect', { httpStatus: 301 }),
-      { severity: 'error', remedy: expect.stringContaining('s3://BUCKET?region=REGION') },
-    ],
-    [
-      'conditional writes',
-      ({ aws }) => (aws.keepsPutIfAbsent = false),
-      { severity: 'error', message: expect.stringContaining('conditional writes') },
-    ],
-    [
       'credentials',
-      ({ aws }) => aws.fail('identity', 'InvalidClientTokenId', { httpStatus: 403 }),
+      {},
+      () => h.fail('GetCallerIdentity', 'InvalidClientTokenId', { status: 403, times: 9 }),
       { severity: 'error', remedy: expect.stringContaining('AWS_PROFILE'), failure: 'auth' },
     ],
     [
-      'the role of spot machines',
-      ({ aws }) => (aws.roles = []),
-      { severity: 'warning', remedy: expect.stringContaining('create-service-linked-role'), failure: 'auth' },
-    ],
-    [
-      'the right time',
-      ({ aws }) => (aws.clockAheadMs = 6 * 60_000),
-      { severity: 'warning', message: 'the clock of this machine is 6m behind that of AWS' },
-    ],
-    [
       'the image',
-      ({ aws }) => aws.fail('parameter', 'ParameterNotFound'),
+      {},
+      () => h.fail('GetParameter', 'ParameterNotFound', { times: 9 }),
       { severity: 'error', remedy: expect.stringContaining('CRUCIBLE_EC2_IMAGE') },
     ],
-  ])('says that %s is missing, and how to fix it', async (_name, breakIt, problem) => {
-    breakIt(h)
+  ])('says that %s is missing, and how to fix it', async (_name, options, breakIt, problem) => {
+    await start(options)
+    await breakIt()
+    h = Object.assign(h, { backend: await h.reopen() })
     expect(await check()).toContainEqual(expect.objectContaining(problem))
-    expect([...h.aws.objects].filter(() => h.aws.keepsPutIfAbsent)).toEqual([])
   })
 
   it('asks for all permissions of docs/reference/aws-account.md, and can do without those of the second group', async () => {
@@ -125,33 +119,52 @@ describe('the check of EC2', () => {
     const [needed, useful] = (
       JSON.parse(/```json\n([^]*?)```/.exec(page)![1]!) as { Action: string[] }[]
     ).map(({ Action }) => Action)
-    h.aws.denied = [...needed!, ...useful!]
+    const all = [...needed!, ...useful!]
+    await start({
+      world: {
+        users: {
+          worker: {
+            ...{ accessKeyId: 'AKIAWORKER', secretAccessKey: 'secret', managed: ['AdministratorAccess'] },
+            // Denied to the simulation only: the calls of the check are made by another user.
+            policies: { no: { Statement: [{ Effect: 'Deny', Action: all, Resource: '*' }] } },
+          },
+        },
+      },
+    })
+    const worker = 'arn:aws:iam::111122223333:user/worker'
+    const backend = h.reopenWith((api) => ({
+      ...api,
+      account: {
+        ...api.account,
+        identity: async (signal) => ({ ...(await api.account.identity(signal)), arn: worker }),
+      },
+    }))
+    const problems = await backend.check(patiently())
+    const severities = new Map(problems.map(({ remedy, severity }) => [remedy, severity]))
     const denied = (wanted: string): string[] =>
-      h.aws.denied.filter((action) => severities.get(`Allow ${action} in its policies.`) === wanted)
-    const severities = new Map((await check()).map(({ remedy, severity }) => [remedy, severity]))
+      all.filter((action) => severities.get(`Allow ${action} in its policies.`) === wanted)
     expect(denied('error')).toEqual(needed)
     expect(denied('warning')).toEqual(useful)
   })
 
   it('names a missing permission once that blocks several things, and checks everything else', async () => {
-    h.aws.denied = ['ec2:DescribeSubnets']
-    const message = 'User: me is not authorized to perform: ec2:DescribeSubnets'
-    h.aws.fail('subnets', 'UnauthorizedOperation', { httpStatus: 403, message })
-    expect(await check()).toEqual([
-      expect.objectContaining({ severity: 'error', remedy: 'Allow ec2:DescribeSubnets in its policies.' }),
-    ])
-    h = new FakeHarness()
-    h.aws.groups = []
-    const unreadable = 'User: me is not authorized to perform: ec2:DescribeRouteTables'
-    h.aws.fail('defaultRoute', 'UnauthorizedOperation', { httpStatus: 403, message: unreadable })
+    await start({ world: withSubnets(undefined, []) })
+    const message = 'User: me is not authorized to perform: ec2:DescribeRouteTables'
+    h.fail('DescribeRouteTables', 'UnauthorizedOperation', { status: 403, message, times: 9 })
     expect(await check()).toMatchObject([
       { severity: 'error', remedy: expect.stringContaining('create-security-group') },
-      { severity: 'warning', message: unreadable, remedy: 'Allow ec2:DescribeRouteTables in its policies.' },
+      { severity: 'warning', message, remedy: 'Allow ec2:DescribeRouteTables in its policies.' },
     ])
   })
 
   it('says that prices are old ones where the list cannot be reached', async () => {
-    h.aws.prices = undefined
+    await start()
+    h.cloud.addFault({
+      fault: 'error',
+      code: 'InternalErrorException',
+      status: 500,
+      where: { service: 'pricing' },
+    })
     expect(await check()).toEqual([
       expect.objectContaining({
         severity: 'warning',
@@ -162,23 +175,39 @@ describe('the check of EC2', () => {
   })
 
   it('asks for the permissions of the role, not of one session of it', async () => {
-    await check()
-    const asked = h.aws.calls.filter(({ name }) => name === 'deniedActions').map(({ detail }) => detail)
-    expect(asked).toContain('arn:aws:iam::123456789012:role/crucible')
+    await start()
+    const session = 'arn:aws:sts::111122223333:assumed-role/crucible-grant/worker'
+    const backend = h.reopenWith((api) => ({
+      ...api,
+      account: {
+        ...api.account,
+        identity: async (signal) => ({ ...(await api.account.identity(signal)), arn: session }),
+      },
+    }))
+    await backend.check(patiently())
+    const asked = h.calls('SimulatePrincipalPolicy').map(({ parameters }) => JSON.stringify(parameters))
+    expect(asked.join()).toContain('arn:aws:iam::111122223333:role/crucible-grant')
     expect(asked.join()).not.toContain(':sts:')
   })
 
   it('wants the role of the machines to have nothing of the store, unless machines get no grants', async () => {
-    h.aws.machineMay = ['s3:PutObject']
-    expect(await check()).toEqual([
+    const core = 'AmazonSSMManagedInstanceCore'
+    const mayWrite = { a: { Statement: [{ Effect: 'Allow', Action: 's3:PutObject', Resource: '*' }] } }
+    const problemsOf = async (policies: object, hasGrants = true): Promise<Problem[]> => {
+      await h?.dispose()
+      // The store itself does not answer here.
+      const deps = { storeUrl: 's3://bucket?region=us-east-1' }
+      await start({ world: machineRole([core], policies), config: { hasGrants }, deps })
+      return (await check()).filter(({ message }) => message.includes('of the machines'))
+    }
+    expect(await problemsOf(mayWrite)).toEqual([
       expect.objectContaining({
         severity: 'warning',
-        message: expect.stringContaining('the role machine of the machines may use the store (s3:PutObject)'),
+        message: expect.stringContaining(`the role ${ROLE} of the machines may use the store (s3:PutObject)`),
         remedy: expect.stringContaining('`crucible setup aws`'),
       }),
     ])
-    h = new FakeHarness({ hasGrants: false }, { storeUrl: 's3://bucket' })
-    expect(await check()).toEqual([
+    expect(await problemsOf({}, false)).toEqual([
       expect.objectContaining({
         severity: 'error',
         message: expect.stringMatching(
@@ -186,30 +215,62 @@ describe('the check of EC2', () => {
         ),
       }),
     ])
-    h.aws.machineMay = ['GetObject', 'PutObject', 'DeleteObject', 'AbortMultipartUpload'].map(
-      (name) => `s3:${name}`,
-    )
-    h.aws.machineMay.push('s3:ListMultipartUploadParts', 's3:ListBucket')
-    expect(await check()).toEqual([])
-  })
-
-  it.each(['ssm', 'ssmmessages', 's3'])('wants the endpoint %s without another way out', async (name) => {
-    h = new FakeHarness()
-    h.aws.defaultRoute = undefined
-    h.aws.endpoints = ['s3', 'ssm', 'ssmmessages'].filter((one) => one !== name)
-    const [problem] = await check()
-    expect(problem).toMatchObject({
-      severity: 'error',
-      remedy: expect.stringContaining(`endpoints for ${name},`),
-    })
+    const all = { a: { Statement: [{ Effect: 'Allow', Action: 's3:*', Resource: '*' }] } }
+    expect(await problemsOf(all, false)).toEqual([])
   })
 
   it('is content with one subnet that has a way out, and with endpoints instead of one', async () => {
-    h.aws.subnets = h.aws.subnets.map((subnet, at) => ({ ...subnet, givesPublicAddress: at === 0 }))
+    await start({
+      world: withSubnets([
+        { zone: 'us-east-1a', egress: 'public', isDefault: true },
+        { zone: 'us-east-1b', egress: 'none', isDefault: true },
+      ]),
+    })
     expect((await check()).map(({ severity }) => severity)).toEqual(['warning'])
-    h = new FakeHarness()
-    h.aws.defaultRoute = undefined
-    h.aws.endpoints = ['s3', 'ssm', 'ssmmessages']
-    expect(await check()).toEqual([])
+    await h.dispose()
+    await start({ world: withSubnets([{ zone: 'us-east-1a', egress: 'endpoints', isDefault: true }]) })
+    expect((await check()).filter(({ severity }) => severity === 'error')).toEqual([])
+  })
+})
+
+describe('the way out of a subnet', () => {
+  /** A subnet with a route and endpoints that the cloud's own networks do not have. */
+  async function problems(found: {
+    route?: string
+    endpoints?: string[]
+    isPublic?: boolean
+  }): Promise<Problem[]> {
+    await start()
+    const backend = h.reopenWith((api) => ({
+      ...api,
+      network: {
+        ...api.network,
+        subnets: async (...asked) =>
+          (await api.network.subnets(...asked)).map((subnet) => ({
+            ...subnet,
+            givesPublicAddress: found.isPublic ?? true,
+          })),
+        defaultRoute: async () => found.route,
+        endpoints: async () => found.endpoints ?? [],
+      },
+    }))
+    return backend.check(patiently())
+  }
+
+  it('through an internet gateway takes a public address', async () => {
+    expect(await problems({ route: 'igw-1', isPublic: false })).toContainEqual(
+      expect.objectContaining({
+        severity: 'error',
+        remedy: expect.stringContaining('map-public-ip-on-launch'),
+      }),
+    )
+  })
+
+  it.each(['ssm', 'ssmmessages', 's3'])('without a route takes the endpoint %s', async (name) => {
+    const endpoints = ['s3', 'ssm', 'ssmmessages'].filter((one) => one !== name)
+    expect((await problems({ endpoints }))[0]).toMatchObject({
+      severity: 'error',
+      remedy: expect.stringContaining(`endpoints for ${name},`),
+    })
   })
 })

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { WorldText } from '#small-cloud'
-import { createBackendOver } from '../../../../backends/ec2'
 import type { FleetAnswer, MachinesApi } from '../../../../backends/ec2/sdk/api'
 import { createBuyingApi } from '../../../../backends/ec2/sdk/buying'
-import { createSdkApi, type Clients } from '../../../../backends/ec2/sdk/index'
+import type { Clients } from '../../../../backends/ec2/sdk/index'
 import { offerKey } from '../../../../core/offer'
 import type { Order } from '../../../../core/plan'
 import { HOUR_MS, MINUTE_MS } from '../../../../core/time'
@@ -195,11 +194,7 @@ describe('a fleet whose answer says nothing', () => {
   /** The cloud, with other answers of some calls. */
   async function launchedWith(machines: Partial<MachinesApi>) {
     await start()
-    const { region, endpoint } = h.config
-    const api = createSdkApi({ region, endpoint })
-    const backend = createBackendOver({ ...api, machines: { ...api.machines, ...machines } }, h.config, {
-      ...{ clock: Date.now, runnerUrl: async () => 'data:,' },
-    })
+    const backend = h.reopenWith((api) => ({ ...api, machines: { ...api.machines, ...machines } }))
     return { backend, outcome: await backend.launch(order, patiently()) }
   }
 
