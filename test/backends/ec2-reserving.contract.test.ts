@@ -1,8 +1,7 @@
-import { EC2_RESERVING_TRAITS, Ec2ReservingHarness } from './ec2/reserving/harness'
+import { jest } from '@jest/globals'
+import { WireReservingHarness } from './ec2/reserving/wire-harness'
 import { describeReserving } from './reserving-contract'
 
-describeReserving(
-  'ec2, over a fake of the provider,',
-  EC2_RESERVING_TRAITS,
-  async () => new Ec2ReservingHarness(),
-)
+jest.setTimeout(60_000)
+
+describeReserving('ec2', () => WireReservingHarness.make())

@@ -53,21 +53,12 @@ import type {
 } from '../../core/reservation/reservation'
 import { DAY_MS, HOUR_MS } from '../../core/time/time'
 import { patiently } from './harness'
-import { RESERVING_LACKS, type ReservingHarness, type ReservingTraits } from './reserving-harness'
+import type { ReservingHarness } from './reserving-harness'
 
 /** A provider has accepted a start in the future by then. */
 const ASSESSED_MS = HOUR_MS
 
-export function describeReserving(
-  name: string,
-  traits: ReservingTraits,
-  makeHarness: () => Promise<ReservingHarness>,
-): void {
-  const where =
-    (trait: keyof ReservingTraits) =>
-    (test: string, run: () => Promise<void>): void =>
-      traits[trait] ? it(test, run) : it.skip(`${test} (${RESERVING_LACKS[trait]})`, run)
-
+export function describeReserving(name: string, makeHarness: () => Promise<ReservingHarness>): void {
   describe(`${name} keeps the promises of a backend that sells reservations:`, () => {
     let h: ReservingHarness
     let reserving: ReservingBackend
@@ -174,9 +165,7 @@ export function describeReserving(
 
       it('sends nothing for a prepaid quote whose price has changed', () => isRefusedAfterRise('prepaid'))
 
-      where('changesHourlyPrices')('sends nothing for an hourly quote whose price has changed', () =>
-        isRefusedAfterRise('hourly'),
-      )
+      it('sends nothing for an hourly quote whose price has changed', () => isRefusedAfterRise('hourly'))
 
       it('sends nothing for a quote that is gone', async () => {
         const order = orderOf(await quoted(h.wish('prepaid')))

@@ -9,16 +9,6 @@ export interface TruePurchase {
   deployment: string | undefined
 }
 
-/** What a provider of reservations does that the tests depend on. */
-export interface ReservingTraits {
-  /** Tests can change its prices by the hour. */
-  changesHourlyPrices: boolean
-}
-
-export const RESERVING_LACKS: Record<keyof ReservingTraits, string> = {
-  changesHourlyPrices: 'its prices by the hour cannot be changed',
-}
-
 /** A provider that sells capacity in two parts (Regions), a backend over it, and ways to look and to meddle behind its back. */
 export interface ReservingHarness {
   readonly reserving: ReservingBackend
@@ -36,7 +26,7 @@ export interface ReservingHarness {
   neverSold(): CapacityWish
   /** Other customers buy everything. */
   sellOut(): Promise<void>
-  /** Every price is higher from now on; of `hourly` where `changesHourlyPrices`. */
+  /** Every price is higher from now on. */
   raisePrices(): Promise<void>
   /** Requests for purchases that reached the provider; what only asks for permission does not count. */
   sent(): number

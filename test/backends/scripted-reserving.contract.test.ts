@@ -1,4 +1,4 @@
 import { describeReserving } from './reserving-contract'
-import { SCRIPTED_RESERVING_TRAITS, ScriptedReservingHarness } from './scripted/reserving/harness'
+import { ScriptedReservingHarness } from './scripted/reserving/harness'
 
-describeReserving('a scripted market', SCRIPTED_RESERVING_TRAITS, async () => new ScriptedReservingHarness())
+describeReserving('a scripted market', async () => new ScriptedReservingHarness())

@@ -98,7 +98,3 @@ export function reservations(nowMs: number): Reservation[] {
     { ...block, isBlock: true, startsAtMs: nowMs - HOUR_MS, endsAtMs: nowMs + DAY_MS },
   ]
 }
-
-export function poolKey(capacityType: string, type: string, subnetId: string): string {
-  return `${capacityType} ${type} ${subnetId}`
-}

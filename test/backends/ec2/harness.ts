@@ -125,6 +125,11 @@ interface HarnessOptions {
   way?: Way
 }
 
+export type PaperOptions = HarnessOptions & {
+  /** When the cloud begins. */
+  startMs?: number
+}
+
 /** The backend over the SDK, and that over the wire, to a cloud whose machines really run what they are sent. */
 export class Ec2Harness implements Harness {
   readonly store = new ClaimedStore((attemptId) => this.#claimOf(attemptId))
@@ -144,8 +149,12 @@ export class Ec2Harness implements Harness {
   }
 
   /** In driven time, with machines without processes: for tests of what the provider says and is asked. */
-  static async onPaper({ deps = {}, ...options }: HarnessOptions = {}): Promise<PaperHarness> {
-    const clock = new DrivenClock(Date.now())
+  static async onPaper({
+    startMs = Date.now(),
+    deps = {},
+    ...options
+  }: PaperOptions = {}): Promise<PaperHarness> {
+    const clock = new DrivenClock(startMs)
     const machines = new Map<string, PaperMachine>()
     const createMachine = (spec: MachineSpec): PaperMachine => {
       const machine = new PaperMachine(spec)
@@ -194,12 +203,16 @@ export class Ec2Harness implements Harness {
   }
 
   /** A backend of one Region some of whose calls are answered by the test. */
-  reopenWith(change: (api: Ec2Api) => Ec2Api, changes: Partial<Ec2Config> = {}): Backend {
+  reopenWith(
+    change: (api: Ec2Api) => Ec2Api,
+    changes: Partial<Ec2Config> = {},
+    deps: Partial<Ec2Deps> = {},
+  ): Backend {
     const { region, endpoint, buyerRole } = { ...this.config, ...changes }
     return createBackendOver(
       change(createSdkApi({ region, endpoint, buyerRole })),
       { ...this.config, ...changes },
-      this.deps,
+      { ...this.deps, ...deps },
     )
   }
 

@@ -254,6 +254,18 @@ describe('quirk: a bucket in another Region', () => {
   })
 })
 
+describe('quirk: a bucket that does not exist', () => {
+  it('is reported with the command that makes it', async () => {
+    await start()
+    expect(await check(await open({}, 's3://no-such-bucket?region=us-east-1'))).toMatchObject([
+      {
+        severity: 'error',
+        remedy: expect.stringContaining('aws s3 mb s3://no-such-bucket --region us-east-1'),
+      },
+    ])
+  })
+})
+
 describe('quirk: a store that ignores put-if-absent', () => {
   it('is an error', async () => {
     await start({ faults: [{ fault: 'ignored-condition' }] })

@@ -8,24 +8,22 @@ import {
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { Problem } from '../../../../backends/backend'
 import { patiently } from '../../harness'
-import { Ec2Harness, type PaperHarness } from '../harness'
-
-type Options = NonNullable<Parameters<typeof Ec2Harness.onPaper>[0]>
+import { Ec2Harness, type PaperHarness, type PaperOptions } from '../harness'
 
 let h: PaperHarness
 afterEach(() => h.dispose())
 
-const start = async (options: Options = {}): Promise<void> => {
+const start = async (options: PaperOptions = {}): Promise<void> => {
   h = await Ec2Harness.onPaper(options)
 }
 const check = (): Promise<Problem[]> => h.backend.check(patiently())
 
 const ROLE = 'crucible-machine'
-const machineRole = (managed: string[], policies = {}): Options['world'] => ({
+const machineRole = (managed: string[], policies = {}): PaperOptions['world'] => ({
   roles: { [ROLE]: { managed, policies, hasProfile: true, trusts: ['ec2.amazonaws.com'] } },
 })
-type Subnets = NonNullable<NonNullable<Options['world']>['regions']>[string]['subnets']
-const withSubnets = (subnets: Subnets, groups = [ROLE]): Options['world'] => ({
+type Subnets = NonNullable<NonNullable<PaperOptions['world']>['regions']>[string]['subnets']
+const withSubnets = (subnets: Subnets, groups = [ROLE]): PaperOptions['world'] => ({
   regions: { 'us-east-1': { zones: ['us-east-1a', 'us-east-1b'], subnets, groups } },
   reservations: [],
 })
@@ -52,7 +50,7 @@ describe('the check of EC2', () => {
     expect(await check()).toEqual([])
   })
 
-  it.each<[string, Options, () => unknown, object]>([
+  it.each<[string, PaperOptions, () => unknown, object]>([
     [
       'the right to ask for permissions',
       {},

@@ -8,7 +8,7 @@ import type { Order } from '../../../../core/plan'
 import { HOUR_MS, MINUTE_MS } from '../../../../core/time'
 import { patient } from '../../../support/patience'
 import { patiently } from '../../harness'
-import { BESIDE, Ec2Harness, type PaperHarness } from '../harness'
+import { BESIDE, Ec2Harness, type PaperHarness, type PaperOptions } from '../harness'
 
 const PRICES: WorldText['prices'] = [
   { type: 'g5.xlarge', zone: 'us-east-1a', usdPerHour: 0.3018 },
@@ -17,7 +17,7 @@ const PRICES: WorldText['prices'] = [
 
 let h: PaperHarness
 let order: Order
-const start = async (options: Parameters<typeof Ec2Harness.onPaper>[0] = {}): Promise<void> => {
+const start = async (options: PaperOptions = {}): Promise<void> => {
   h = await Ec2Harness.onPaper(options)
   order = await h.order()
 }

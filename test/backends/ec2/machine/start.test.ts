@@ -20,7 +20,7 @@ import type { MachineHandle } from '../../../../core/handle'
 import type { Order } from '../../../../core/plan'
 import { MINUTE_MS } from '../../../../core/time'
 import { patiently } from '../../harness'
-import { Ec2Harness, type PaperHarness } from '../harness'
+import { Ec2Harness, type PaperHarness, type PaperOptions } from '../harness'
 
 const PROGRAM = 'the runner program'
 const KEY = '0123456789abcdef'.repeat(4)
@@ -221,7 +221,7 @@ describe('a machine whose agent is not there', () => {
   let h: PaperHarness
   let order: Order
   let handle: MachineHandle
-  const begin = async (options: Parameters<typeof Ec2Harness.onPaper>[0] = {}): Promise<void> => {
+  const begin = async (options: PaperOptions = {}): Promise<void> => {
     h = await Ec2Harness.onPaper(options)
     order = await h.order({ capacityType: 'spot' })
     handle = await h.launched(order)

@@ -1,20 +1,70 @@
-import { beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import type { Backend } from '../../../../backends/backend'
+import { IMAGE_DEFAULT, type Ec2Config } from '../../../../backends/ec2/config'
+import type { Ec2Api, MarketApi } from '../../../../backends/ec2/sdk/api'
 import type { Offer, Pins } from '../../../../core/offer'
 import type { ResourceRequest } from '../../../../core/resources'
 import { patiently } from '../../harness'
-import { IMAGES, SUBNETS } from '../fake-market'
-import { BESIDE } from '../harness'
-import { FakeHarness } from '../fake-harness'
+import { BESIDE, Ec2Harness, type PaperHarness, type PaperOptions } from '../harness'
+
+const SPOT = [
+  { type: 'g5.xlarge', zone: 'us-east-1a', usdPerHour: 0.3018 },
+  { type: 'g5.xlarge', zone: 'us-east-1b', usdPerHour: 0.4024 },
+]
+const T4G = { name: 'T4g', count: 1, memoryMiB: 15_360 }
+const V520 = { name: 'Radeon Pro V520', manufacturer: 'AMD', count: 1, memoryMiB: 8_192 }
+const OTHER_TYPES = {
+  'g5g.xlarge': { vcpus: 4, memoryGiB: 8, usdPerHour: 0.42, architecture: 'arm64', accelerator: T4G },
+  'g4ad.xlarge': { vcpus: 4, memoryGiB: 16, usdPerHour: 0.37853, accelerator: V520 },
+} as const
+const NAMES = ['m7i.xlarge', 'g4dn.xlarge', 'g5.xlarge', 'p4d.24xlarge', 'p4de.24xlarge', 'p5.48xlarge']
+/** By pattern: a type that is named is offered whatever it lacks. */
+const TYPES = NAMES.map((name) => `${name.slice(0, -1)}*`)
+
+let h: PaperHarness
+afterEach(() => h.dispose())
+const start = async ({ world = {}, config = {}, ...options }: PaperOptions = {}): Promise<void> => {
+  h = await Ec2Harness.onPaper({
+    world: { prices: SPOT, types: OTHER_TYPES, reservations: [], ...world },
+    config: { types: [...TYPES, 'g5g.*', 'g4ad.xl*', 'trn1.2xl*'], ...config },
+    ...options,
+  })
+  withMarket(() => ({}))
+}
+/** Nobody answers for this service any more. */
+const isDown = (service: 'pricing' | 'servicequotas'): void =>
+  void h.cloud.addFault({ fault: 'error', code: 'InternalServerError', status: 500, where: { service } })
+/** The cloud has no images for ARM machines. */
+const ARM = { id: 'ami-0bbbbbbbbbbbbbbbb', architecture: 'arm64', rootDevice: '/dev/sda1', diskGiB: 60 }
+const withArm = ({ account, market, ...api }: Ec2Api): Ec2Api => ({
+  ...api,
+  account: {
+    ...account,
+    parameter: async (name, signal) => (name.includes('/arm64/') ? ARM.id : account.parameter(name, signal)),
+  },
+  market: {
+    ...market,
+    image: async (id, signal) => (id === ARM.id ? ARM : market.image(id, signal)),
+  },
+})
+/** A worker that was started a moment ago. */
+const reopened = (
+  market: (api: MarketApi) => Partial<MarketApi> = () => ({}),
+  changes: Partial<Ec2Config> = {},
+): Backend =>
+  h.reopenWith((api) => {
+    const all = withArm(api)
+    return { ...all, market: { ...all.market, ...market(all.market) } }
+  }, changes)
+const withMarket = (market: (api: MarketApi) => Partial<MarketApi>): void =>
+  void Object.assign(h, { backend: reopened(market) })
 
 describe('offers of EC2', () => {
-  let h: FakeHarness
-  beforeEach(() => {
-    h = new FakeHarness()
-  })
   const offers = (request: ResourceRequest = {}): Promise<Offer[]> => h.backend.offers(request, patiently())
   const typesOf = (found: Offer[]): string[] => [...new Set(found.map(({ type }) => type))]
 
   it('are of every zone, in both ways of buying, each with its own price', async () => {
+    await start()
     const found = (await offers({ accelerators: ['A10G'] })).map(
       ({ capacityType, place, priceMicroUsdPerHour }) => [capacityType, place, priceMicroUsdPerHour],
     )
@@ -27,8 +77,13 @@ describe('offers of EC2', () => {
   })
 
   it('count the disk by its size and the Region, and an address only where the machine gets one', async () => {
-    h.aws.subnets = SUBNETS.map((subnet, at) => ({ ...subnet, givesPublicAddress: at === 0 }))
-    h.aws.diskUsdPerGiBMonth = '0.16'
+    const subnets = [
+      { zone: 'us-east-1a', egress: 'public' as const, isDefault: true },
+      { zone: 'us-east-1b', egress: 'nat' as const, isDefault: true },
+    ]
+    const zones = ['us-east-1a', 'us-east-1b']
+    await start({ world: { regions: { 'us-east-1': { zones, subnets, groups: ['crucible-machine'] } } } })
+    withMarket(() => ({ diskUsdPerGiBMonth: async () => '0.16' }))
     const found = await offers({ accelerators: ['A10G'], diskGiB: { min: 700 } })
     const disk = Math.round((750 * 0.16 * 1e6) / 720)
     expect(found.map(({ besideMicroUsdPerHour: beside }) => beside)).toEqual([
@@ -40,21 +95,31 @@ describe('offers of EC2', () => {
   })
 
   it('count the disk as the catalog has it where the list does not say', async () => {
-    h.aws.diskUsdPerGiBMonth = undefined
+    await start()
+    withMarket(() => ({ diskUsdPerGiBMonth: () => Promise.reject(new Error('down')) }))
     expect((await offers({ accelerators: ['A10G'] }))[0]?.besideMicroUsdPerHour).toBe(BESIDE)
   })
 
   it('are not spot where a type or the settings have none', async () => {
     const kinds = (found: Offer[]) => [...new Set(found.map(({ capacityType }) => capacityType))]
+    await start()
+    withMarket((api) => ({
+      types: async (...asked) =>
+        (await api.types(...asked)).map((type) => ({
+          ...type,
+          usageClasses: ['on-demand', 'capacity-block'],
+        })),
+    }))
     expect(kinds(await offers({ accelerators: ['H100'] }))).toEqual(['on-demand'])
-    h = new FakeHarness({ hasSpot: false })
+    await h.dispose()
+    await start({ config: { hasSpot: false } })
     expect(kinds(await offers())).toEqual(['on-demand'])
     expect(h.backend.capabilities.capacityTypes).toEqual(['on-demand', 'reserved'])
   })
 
   it('say why a type is never bought to a job that asks for its accelerator, and to no other', async () => {
     const isUnusable = ({ availability }: Offer) => availability === 'unusable'
-    h.aws.prices = new Map([...h.aws.prices!, ['g4ad.xlarge', '0.3785300000']])
+    await start()
     const [found, ...more] = (await offers({ accelerators: ['Radeon Pro V520'] })).filter(isUnusable)
     expect(more).toEqual([])
     expect(found).toMatchObject({ type: 'g4ad.xlarge', note: expect.stringContaining('from AMD') })
@@ -62,6 +127,7 @@ describe('offers of EC2', () => {
   })
 
   it('have machines as the provider describes them, under our names', async () => {
+    await start()
     const found = await offers({ accelerators: ['A100', 'A100-80GB'] })
     expect(found.find(({ type }) => type === 'p4d.24xlarge')?.shape).toEqual({
       ...{ cpus: 96, memoryGiB: 1152, diskGiB: 100 },
@@ -74,21 +140,25 @@ describe('offers of EC2', () => {
   })
 
   it('leave out what our image cannot drive', async () => {
+    await start({ config: { types: [...TYPES, 'g4ad.xl*', 'trn1.2xl*'] } })
     const types = typesOf(await offers())
-    expect(types).toContain('g5g.xlarge')
+    expect(types).toContain('g5.xlarge')
     expect(types).not.toContain('trn1.2xlarge')
     expect(types).not.toContain('g4ad.xlarge')
   })
 
   it('have the image of their architecture and the disk that is asked for', async () => {
+    await start()
     const [arm] = (await offers({ accelerators: ['T4g'] })).filter(({ type }) => type === 'g5g.xlarge')
-    expect(arm?.data?.image).toBe('ami-0bbbbbbbbbbbbbbbb')
+    const [x86] = await offers({ accelerators: ['A10G'] })
+    expect([arm?.data?.image, x86?.data?.image]).toEqual([ARM.id, expect.not.stringContaining(ARM.id)])
     const [large] = await offers({ diskGiB: { min: 700 } })
     expect(large).toMatchObject({ shape: { diskGiB: 750 }, data: { diskGiB: '750' } })
   })
 
   it('come from the catalog, and say so, when the price list cannot be reached', async () => {
-    h.aws.prices = undefined
+    await start()
+    isDown('pricing')
     const [offer] = await offers({ accelerators: ['A10G'] })
     expect(offer).toMatchObject({
       priceMicroUsdPerHour: 1_006_000 + BESIDE,
@@ -98,14 +168,16 @@ describe('offers of EC2', () => {
   })
 
   it('are of the same types when the price list cannot be reached', async () => {
+    await start({ world: { types: {} } })
     const types = typesOf(await offers())
-    h = new FakeHarness()
-    h.aws.prices = undefined
+    isDown('pricing')
+    withMarket(() => ({}))
     expect(typesOf(await offers())).toEqual(types)
   })
 
   it('are priced at most as on demand when spot prices cannot be had', async () => {
-    h.aws.spotPrices = undefined
+    await start()
+    h.fail('DescribeSpotPriceHistory', 'UnauthorizedOperation', { status: 403, times: 9 })
     const found = await offers({ accelerators: ['A10G'] })
     const spot = found.filter(({ capacityType }) => capacityType === 'spot')
     expect(spot.map(({ priceMicroUsdPerHour }) => priceMicroUsdPerHour)).toEqual([
@@ -116,26 +188,31 @@ describe('offers of EC2', () => {
   })
 
   it('leave out a spot machine with an unknown maximum cost', async () => {
-    h.aws.prices = new Map([...h.aws.prices!].filter(([type]) => type !== 'g5.xlarge'))
+    await start()
+    withMarket((api) => ({
+      onDemandPrices: async (...asked) =>
+        new Map([...(await api.onDemandPrices(...asked))].filter(([type]) => type !== 'g5.xlarge')),
+    }))
     expect(typesOf(await offers())).not.toContain('g5.xlarge')
     expect(typesOf(await offers())).toContain('g4dn.xlarge')
   })
 
   it('are all allowed within minutes after the plan of the account is upgraded', async () => {
-    let nowMs = Date.now()
-    h = new FakeHarness({}, { clock: () => nowMs })
-    h.aws.plan = 'free'
+    await start({ world: { plan: 'free' } })
     const denied = async () => (await offers()).some(({ availability }) => availability === 'no-quota')
     expect(await denied()).toBe(true)
-    h.aws.plan = 'paid'
+    const api = h.reopenWith((all) => ({ ...all, account: { ...all.account, plan: async () => plan } }))
+    let plan: 'free' | 'paid' = 'free'
+    Object.assign(h, { backend: api })
     expect(await denied()).toBe(true)
-    nowMs += 10 * 60_000
+    plan = 'paid'
+    expect(await denied()).toBe(true)
+    await h.clock.advance(10 * 60_000)
     expect(await denied()).toBe(false)
   })
 
   it('are without quota where the account may not have even one', async () => {
-    h.aws.quotas.set('L-DB2E81BA', 0)
-    h.aws.quotas.set('L-417A185B', 95)
+    await start({ world: { quotas: { 'L-DB2E81BA': 0, 'L-417A185B': 95 } } })
     const found = await offers()
     const barred = found.filter(({ availability }) => availability === 'no-quota')
     expect(new Set(barred.map(({ type, capacityType }) => `${type} ${capacityType}`))).toEqual(
@@ -145,24 +222,32 @@ describe('offers of EC2', () => {
         ),
       ),
     )
-    expect(barred[0]?.note).toMatch(
+    expect(barred.find(({ type }) => type === 'g4dn.xlarge')?.note).toMatch(
       /0 vCPUs of G and VT on-demand machines, this takes 4 \(quota L-DB2E81BA\)/,
     )
   })
 
   it('are as ever where quotas cannot be read', async () => {
-    for (let at = 0; at < 6; at++) h.aws.fail('quota', 'AccessDeniedException')
+    await start()
+    isDown('servicequotas')
     expect((await offers()).filter(({ availability }) => availability === 'no-quota')).toEqual([])
   })
 
   it('cost few calls, however often they are asked for', async () => {
+    await start()
+    await offers()
+    const actions = ['Types', 'TypeOfferings'].map((what) => `DescribeInstance${what}`)
+    actions.push('DescribeSpotPriceHistory', 'DescribeSubnets', 'GetProducts')
+    const counts = () => actions.map((action) => h.calls(action).length)
+    const before = counts()
+    expect(before).not.toContain(0)
     for (let at = 0; at < 5; at++) await offers()
-    for (const name of ['types', 'typeZones', 'onDemandPrices', 'spotPrices', 'subnets'])
-      expect([name, h.aws.countOf(name)]).toEqual([name, 1])
+    expect(counts()).toEqual(before)
   })
 
   it('are refused with the reason if there is no network', async () => {
-    h.aws.subnets = []
+    const zones = ['us-east-1a', 'us-east-1b']
+    await start({ world: { regions: { 'us-east-1': { zones, hasDefaultVpc: false, subnets: [] } } } })
     await expect(offers()).rejects.toMatchObject({
       failure: { class: 'invalid', hint: expect.stringContaining('CRUCIBLE_EC2_SUBNETS') },
     })
@@ -170,52 +255,55 @@ describe('offers of EC2', () => {
 })
 
 describe('the image of a job', () => {
-  let h: FakeHarness
-  const NEWER = IMAGES.map((image) => ({ ...image, id: image.id.replace('ami-0', 'ami-1') }))
+  const NEWER = 'ami-0ccccccccccccccc1'
+  const imageOf = (arch: string): string => IMAGE_DEFAULT.replace('{arch}', arch)
   /** What a worker says that was started a moment ago. */
-  const images = async (pins?: Pins): Promise<Record<string, string[]>> => {
-    const found = await h.open().offers({}, patiently(), pins)
+  const images = async (pins?: Pins, backend = reopened()): Promise<Record<string, string[]>> => {
+    const found = await backend.offers({}, patiently(), pins)
     const of = (type: string): string[] => [
       ...new Set(found.filter((offer) => offer.type === type).map(({ data }) => data!['image']!)),
     ]
     return { gpu: of('g5.xlarge'), cpu: of('m7i.xlarge'), arm: of('g5g.xlarge') }
   }
   const pinsOf = async (type: string): Promise<Pins> =>
-    (await h.open().offers({}, patiently())).find((offer) => offer.type === type)!.pins!
-  const [X86, ARM] = [IMAGES[0]!.id, IMAGES[1]!.id]
-  const [NEWER_X86, NEWER_ARM] = [NEWER[0]!.id, NEWER[1]!.id]
-
-  beforeEach(() => {
-    h = new FakeHarness()
-  })
+    (await reopened().offers({}, patiently())).find((offer) => offer.type === type)!.pins!
+  const begin = async (): Promise<Record<string, string[]>> => {
+    await start({ config: { image: IMAGE_DEFAULT, types: ['m7i.xl*', 'g5.xl*', 'g5g.*'] } })
+    return images()
+  }
 
   it('stays what it was at its first order, whatever its name stands for by now', async () => {
+    const before = await begin()
     const pins = await pinsOf('g5.xlarge')
-    h.aws.images = [...NEWER, ...IMAGES]
-    expect(await images()).toEqual({ gpu: [NEWER_X86], cpu: [NEWER_X86], arm: [NEWER_ARM] })
-    expect(await images(pins)).toEqual({ gpu: [X86], cpu: [X86], arm: [NEWER_ARM] })
+    h.cloud.publishImage({ name: imageOf('x86_64'), image: NEWER })
+    expect(await images()).toEqual({ gpu: [NEWER], cpu: [NEWER], arm: before['arm'] })
+    expect(await images(pins)).toEqual(before)
   })
 
   it('is pinned for each architecture separately', async () => {
+    const before = await begin()
     const pins = { ...(await pinsOf('g5.xlarge')), ...(await pinsOf('g5g.xlarge')) }
-    h.aws.images = [...NEWER, ...IMAGES]
-    expect(await images(pins)).toMatchObject({ gpu: [X86], arm: [ARM] })
+    expect(Object.keys(pins).sort()).toEqual(['image/arm64', 'image/x86_64'])
+    h.cloud.publishImage({ name: imageOf('x86_64'), image: NEWER })
+    expect(await images(pins)).toEqual(before)
   })
 
   it('stays though the settings name another one', async () => {
+    const before = await begin()
     const pins = await pinsOf('g5.xlarge')
-    h.aws.images = [...NEWER, ...IMAGES]
-    h = Object.assign(new FakeHarness({ image: NEWER_X86 }), { aws: h.aws })
-    expect(await images(pins)).toMatchObject({ gpu: [X86] })
+    h.cloud.publishImage({ name: imageOf('x86_64'), image: NEWER })
+    expect(await images(pins, reopened(undefined, { image: NEWER }))).toMatchObject({ gpu: before['gpu'] })
   })
 
   it('is replaced only when it is gone, and then says so', async () => {
+    const [old] = (await begin())['gpu']!
     const pins = await pinsOf('g5.xlarge')
-    h.aws.images = NEWER
-    const found = await h.open().offers({ accelerators: ['A10G'] }, patiently(), pins)
+    h.cloud.publishImage({ name: imageOf('x86_64'), image: NEWER })
+    withMarket((api) => ({ image: async (id, signal) => (id === old ? undefined : api.image(id, signal)) }))
+    const found = await h.backend.offers({ accelerators: ['A10G'] }, patiently(), pins)
     expect(found[0]).toMatchObject({
-      pins: { 'image/x86_64': NEWER_X86 },
-      note: `the job's previous image, ${X86}, is gone: ${NEWER_X86} takes its place`,
+      pins: { 'image/x86_64': NEWER },
+      note: `the image that the job had before, ${old}, is gone: ${NEWER} takes its place`,
     })
   })
 })

@@ -8,13 +8,9 @@ import type { CapacityWish, ReservationKind } from '../../../../core/reservation
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../../core/time/time'
 import { IMAGE, stopClouds, testCloud, type TestCloud } from '../../../../packages/small-cloud/test/support'
 import { patiently } from '../../harness'
-import type { ReservingHarness, ReservingTraits, TruePurchase } from '../../reserving-harness'
+import type { ReservingHarness, TruePurchase } from '../../reserving-harness'
 import { CONFIG } from '../harness'
 import { BLOCK_TYPE, HOURLY_TYPE } from './harness'
-
-export const WIRE_RESERVING_TRAITS: ReservingTraits = {
-  changesHourlyPrices: false,
-}
 
 const BLOCK_ZONE = 'us-east-1a'
 const GROUP = 'crucible-machine'
@@ -53,6 +49,15 @@ export class WireReservingHarness implements ReservingHarness {
         'us-east-1': { zones: [BLOCK_ZONE, 'us-east-1b'], groups: [GROUP] },
         'us-west-2': { zones: ['us-west-2a'], groups: [GROUP] },
       },
+      prices: [
+        {
+          ...{ type: HOURLY_TYPE, capacity: 'on-demand' },
+          changes: [
+            [0, 1.006],
+            [DEARER_AFTER_MS, 2.006],
+          ],
+        },
+      ],
       blockOfferings: [
         {
           ...{ type: BLOCK_TYPE, zone: BLOCK_ZONE, count: 8 },

@@ -1,8 +1,8 @@
 import type { ReservingBackend } from '../../../../backends/backend'
 import type { Offer } from '../../../../core/offer'
-import type { CapacityWish, ReservationKind } from '../../../../core/reservation/reservation'
-import { DAY_MS, HOUR_MS } from '../../../../core/time/time'
-import type { ReservingHarness, ReservingTraits, TruePurchase } from '../../reserving-harness'
+import type { CapacityWish, ReservationKind } from '../../../../core/reservation'
+import { DAY_MS, HOUR_MS } from '../../../../core/time'
+import type { ReservingHarness, TruePurchase } from '../../reserving-harness'
 import { patiently } from '../../harness'
 import { DrivenClock } from '../clock'
 import { MemoryStore } from '../memory-store'
@@ -10,10 +10,6 @@ import { createScriptedBackend } from '../scripted-backend'
 import { ScriptedWorld } from '../world'
 import { ReservationMarket } from './market'
 import { createScriptedReserving } from './reserving'
-
-export const SCRIPTED_RESERVING_TRAITS: ReservingTraits = {
-  changesHourlyPrices: true,
-}
 
 const START_MS = Date.UTC(2026, 10, 2)
 const TYPE = 'h100x8'
