@@ -1,8 +1,8 @@
 /** Jobs in capacity that is reserved, on EC2 over the wire: driven from a block before it ends, refused by one that is full, kept waiting. */
 import { describe, expect, it, jest } from '@jest/globals'
 import type { BackendChoice } from '../../core/offer'
-import { CLOCK_SLACK_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time'
-import { USEFUL_RUN_MS } from '../../planner/assumptions'
+import { CLOCK_SLACK_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
+import { USEFUL_RUN_MS } from '../../planner/plan/assumptions'
 import { BESIDE } from '../backends/ec2/harness'
 import { QUICK, type CloudDeployment } from './deployment'
 import { onDeployment } from './hooks'

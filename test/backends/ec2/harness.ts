@@ -12,7 +12,7 @@ import type { Ec2Deps } from '../../../backends/ec2/host'
 import { createSdkApi } from '../../../backends/ec2/sdk/index'
 import { readUserData, templateSpec, type TemplateFacts } from '../../../backends/ec2/launch/template'
 import type { MachineHandle } from '../../../core/handle'
-import type { Order } from '../../../core/plan'
+import type { Order } from '../../../core/job/plan'
 import {
   DrivenClock,
   startCloud,

@@ -4,8 +4,8 @@
  */
 import { afterEach, beforeEach, expect, it, jest, describe } from '@jest/globals'
 import type { Cloud } from '#small-cloud'
-import type { CapacityWish, OwnedReservation } from '../../../core/reservation'
-import { DAY_MS } from '../../../core/time'
+import type { CapacityWish, OwnedReservation } from '../../../core/reservation/reservation'
+import { DAY_MS } from '../../../core/time/time'
 import { awsClients, judgeWire, unknownOperations, type WireVerdict } from '../../support/aws-clients'
 import { startRecordingProxy, type RecordingProxy } from '../../support/recording-proxy'
 import { until } from '../../support/until'

@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { lookFor } from '../../../activities/sending'
+import { lookFor } from '../../../activities/machine/sending'
 import { createLambdaBackend } from '../../../backends/lambda'
 import { TAGS } from '../../../backends/lambda/machines'
 import { shapeOf } from '../../../backends/lambda/offers'
