@@ -92,7 +92,10 @@ export class Senders {
   worker(process = new Mortal()): BackendActivities {
     const store: ObjectStore = process.reach(this.store)
     return createBackendActivities({
-      ...{ backend: process.reach(this.provider), store, now: Date.now, sendLimitMs: this.sendLimitMs },
+      backend: process.reach(this.provider),
+      store,
+      now: Date.now,
+      sendLimitMs: this.sendLimitMs,
       handOverSecrets: async () => undefined,
       maskSecrets: async (_jobId, text) => text,
       owners: async () => 'absent',

@@ -75,7 +75,12 @@ export function describeReserving(name: string, makeHarness: () => Promise<Reser
       return quote
     }
     const orderOf = (quote: CapacityQuote, send = 1): ReservationOrder => ({
-      ...{ intent: `res-${++orders}`, send, deployment: 'test', owner: 'ann', backend: 'any', quote },
+      intent: `res-${++orders}`,
+      send,
+      deployment: 'test',
+      owner: 'ann',
+      backend: 'any',
+      quote,
     })
     const buy = async (wish: CapacityWish): Promise<OwnedReservation> =>
       boughtOf(await reserving.reserve(orderOf(await quoted(wish)), patiently()))
@@ -140,15 +145,22 @@ export function describeReserving(name: string, makeHarness: () => Promise<Reser
         expect(h.purchases()).toEqual([truth])
         expect(h.sent()).toBe(1)
         const expected = {
-          ...{ id: bought.id, kind: 'prepaid', phase: 'unpaid', intent, deployment: 'test' },
-          ...{ type: quote.type, total: quote.count, region: quote.region, zone: quote.zone },
-          ...{ startsAtMs: quote.startsAtMs, endsAtMs: quote.endsAtMs, usableUntilMs: quote.usableUntilMs },
-          ...{
-            upfrontMicroUsd: quote.upfrontMicro,
-            idleMicroUsdPerHour: 0,
-            isTargeted: true,
-            isShared: false,
-          },
+          id: bought.id,
+          kind: 'prepaid',
+          phase: 'unpaid',
+          intent,
+          deployment: 'test',
+          type: quote.type,
+          total: quote.count,
+          region: quote.region,
+          zone: quote.zone,
+          startsAtMs: quote.startsAtMs,
+          endsAtMs: quote.endsAtMs,
+          usableUntilMs: quote.usableUntilMs,
+          upfrontMicroUsd: quote.upfrontMicro,
+          idleMicroUsdPerHour: 0,
+          isTargeted: true,
+          isShared: false,
         }
         expect(bought).toMatchObject(expected)
         expect(await seen(bought.id)).toMatchObject(expected)
@@ -158,7 +170,8 @@ export function describeReserving(name: string, makeHarness: () => Promise<Reser
         const order = orderOf(await quoted(h.wish(kind)))
         await h.raisePrices()
         expect(await reserving.reserve(order, patiently())).toMatchObject({
-          ...{ kind: 'refused', failure: { class: 'capacity' } },
+          kind: 'refused',
+          failure: { class: 'capacity' },
         })
         expect(h.purchases()).toEqual([])
       }
@@ -229,8 +242,12 @@ export function describeReserving(name: string, makeHarness: () => Promise<Reser
         const ids = again.map((outcome) => boughtOf(outcome).id)
         expect(new Set(ids).size).toBe(1)
         expect(await seen(ids[0]!)).toMatchObject({
-          ...{ kind: 'hourly', phase: 'active', isTargeted: true, free: order.quote.count },
-          ...{ intent: order.intent, deployment: 'test' },
+          kind: 'hourly',
+          phase: 'active',
+          isTargeted: true,
+          free: order.quote.count,
+          intent: order.intent,
+          deployment: 'test',
         })
         expect(h.purchases()).toHaveLength(1)
       })
@@ -313,7 +330,8 @@ export function describeReserving(name: string, makeHarness: () => Promise<Reser
         expect([h.sent(), h.purchases().length]).toEqual([2, 2])
         await h.settlePayment(id)
         expect(await seen(id)).toMatchObject({
-          ...{ endsAtMs: quote.endsAtMs, usableUntilMs: quote.usableUntilMs },
+          endsAtMs: quote.endsAtMs,
+          usableUntilMs: quote.usableUntilMs,
           extension: { phase: 'paid', endsAtMs: quote.endsAtMs },
         })
       })
@@ -324,7 +342,8 @@ export function describeReserving(name: string, makeHarness: () => Promise<Reser
         await reserving.reserve(orderOf(await quoted(wish)), patiently())
         await h.settlePayment(bought.id)
         expect(await seen(bought.id)).toMatchObject({
-          ...{ endsAtMs: bought.endsAtMs, phase: 'scheduled' },
+          endsAtMs: bought.endsAtMs,
+          phase: 'scheduled',
           extension: { phase: 'failed' },
         })
       })

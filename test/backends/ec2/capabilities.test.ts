@@ -13,9 +13,17 @@ it('a machine that the provider may take back reads its notice in its metadata: 
   const { backend } = h
   const nowMs = h.clock.nowMs()
   const input: PlanInput = {
-    ...{ jobId: 'job-1', deployment: 'dep-1', recordSeq: 2, attempt: 1, bundle: null, avoid: [] },
+    jobId: 'job-1',
+    deployment: 'dep-1',
+    recordSeq: 2,
+    attempt: 1,
+    bundle: null,
+    avoid: [],
     resolved: {
-      ...{ spec: SPEC, timing: DEFAULT_TIMING, runnerSha256: '', storeUrl: '' },
+      spec: SPEC,
+      timing: DEFAULT_TIMING,
+      runnerSha256: '',
+      storeUrl: '',
       policy: { failuresMax: 0, interruptionsMax: 1, unclassifiedMax: 3 },
     },
     ledger: EMPTY_LEDGER,

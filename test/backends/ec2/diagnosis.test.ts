@@ -23,7 +23,10 @@ async function launch(): Promise<void> {
   handle = await h.launched(order)
   await h.clock.advance(1_000)
   h.machines.get(handle.id)!.answer = async () => ({
-    ...{ exitCode: 0, stdout: '', stderr: '', timedOut: false },
+    exitCode: 0,
+    stdout: '',
+    stderr: '',
+    timedOut: false,
     ...answer,
   })
 }

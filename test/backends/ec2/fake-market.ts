@@ -12,7 +12,9 @@ export const VPC = 'vpc-1'
 const BOTH = ['on-demand', 'spot']
 
 const subnet = (id: string, zone: string): Subnet => ({
-  ...{ id, zone, vpc: VPC },
+  id,
+  zone,
+  vpc: VPC,
   freeAddresses: 200,
   givesPublicAddress: true,
 })
@@ -38,7 +40,9 @@ const type = (
   memoryGiB: number,
   gpus: MachineType['gpus'] = [],
 ): MachineType => ({
-  ...{ name, cpus, gpus },
+  name,
+  cpus,
+  gpus,
   memoryMiB: memoryGiB * 1024,
   architectures: ['x86_64'],
   hasOtherChips: false,
@@ -83,8 +87,17 @@ export const SPOT_USD: SpotPrice[] = [...ON_DEMAND_USD].flatMap(([name, usd]) =>
 )
 
 const reserved = (id: string, type: string, zone: string): Reservation => ({
-  ...{ id, type, zone, total: 4, free: 4, state: 'active', platform: 'Linux/UNIX', tenancy: 'default' },
-  ...{ isBlock: false, isUltraServer: false, isInterruptible: false },
+  id,
+  type,
+  zone,
+  total: 4,
+  free: 4,
+  state: 'active',
+  platform: 'Linux/UNIX',
+  tenancy: 'default',
+  isBlock: false,
+  isUltraServer: false,
+  isInterruptible: false,
 })
 
 export const ON_DEMAND_RESERVATION = 'cr-0aaaaaaaaaaaaaaaa'

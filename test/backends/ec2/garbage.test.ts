@@ -78,10 +78,10 @@ describe('a launch template', () => {
     for (const LaunchTemplateName of ['theirs', 'nobodys'])
       await client.send(
         new CreateLaunchTemplateCommand({
-          ...{ LaunchTemplateName, LaunchTemplateData: { InstanceType: 'g5.xlarge' } },
-          ...(LaunchTemplateName === 'theirs' && {
-            TagSpecifications: [{ ResourceType: 'launch-template', Tags }],
-          }),
+          LaunchTemplateName,
+          LaunchTemplateData: { InstanceType: 'g5.xlarge' },
+          TagSpecifications:
+            LaunchTemplateName === 'theirs' ? [{ ResourceType: 'launch-template', Tags }] : undefined,
         }),
       )
     expect(await leftovers()).toEqual([ours])

@@ -84,8 +84,13 @@ const STAND_IN_SHA256 = createHash('sha256').update(STAND_IN).digest('hex')
 
 const at = (ms: number): [number, number] => [ms, ms]
 export const DURATIONS = {
-  ...{ pending: at(30), boot: at(10), register: at(10), delivery: at(10), shuttingDown: at(30) },
-  ...{ osShutdown: at(500), statusChecks: at(10) },
+  pending: at(30),
+  boot: at(10),
+  register: at(10),
+  delivery: at(10),
+  shuttingDown: at(30),
+  osShutdown: at(500),
+  statusChecks: at(10),
 }
 /** Micro-dollars an hour of 100 GiB of gp3 at $0.08 a month, and of a public address. */
 export const BESIDE = 11_111 + 5_000
@@ -173,7 +178,9 @@ export class Ec2Harness implements Harness {
       return call
     }
     return Object.assign(await Ec2Harness.#start(timed, { clock, createMachine }), {
-      ...{ clock, machines, meanwhile },
+      clock,
+      machines,
+      meanwhile,
     })
   }
 
@@ -240,7 +247,10 @@ export class Ec2Harness implements Harness {
     const { capacityType = capacityTypeOf(way), deployment = DEPLOYMENT, isStuck = false, ...rest } = wanted
     const offers = offersFor(await this.backend.offers({}, patiently()), way, capacityType)
     const order = makeOrder({
-      ...{ store: this.store, offers, deployment, runnerStart: 'after-launch' },
+      store: this.store,
+      offers,
+      deployment,
+      runnerStart: 'after-launch',
       runnerSha256: STAND_IN_SHA256,
       ...rest,
     })
@@ -319,15 +329,13 @@ export class Ec2Harness implements Harness {
       if (free > 0)
         await client.send(
           new RunInstancesCommand({
-            ...{
-              ImageId: `resolve:ssm:${IMAGE.replace('{arch}', 'x86_64')}`,
-              MinCount: free,
-              MaxCount: free,
-            },
+            ImageId: `resolve:ssm:${IMAGE.replace('{arch}', 'x86_64')}`,
+            MinCount: free,
+            MaxCount: free,
             InstanceType: type as _InstanceType,
             Placement: { AvailabilityZone: zone },
             CapacityReservationSpecification: { CapacityReservationTarget: { CapacityReservationId: id } },
-            ...(kind === 'capacity-block' && { InstanceMarketOptions: { MarketType: kind } }),
+            InstanceMarketOptions: kind === 'capacity-block' ? { MarketType: kind } : undefined,
           }),
         )
     client.destroy()
@@ -353,7 +361,10 @@ export class Ec2Harness implements Harness {
 
   failNextLaunch(): void {
     this.cloud.addFault({
-      ...{ fault: 'error', code: 'RequestLimitExceeded', status: 503, times: 1 },
+      fault: 'error',
+      code: 'RequestLimitExceeded',
+      status: 503,
+      times: 1,
       where: { action: this.#launchAction },
     })
   }
@@ -373,10 +384,12 @@ export class Ec2Harness implements Harness {
     const client = new EC2Client({ region: this.config.region, endpoint: this.cloud.endpoint })
     await client.send(
       new RunInstancesCommand({
-        ...{ MinCount: 1, MaxCount: 1, InstanceType: TYPE },
+        MinCount: 1,
+        MaxCount: 1,
+        InstanceType: TYPE,
         LaunchTemplate: { LaunchTemplateName: (offers[0]!.data as TemplateFacts)['template']! },
         Placement: { AvailabilityZone: zone },
-        ...(this.way === 'spot' ? { InstanceMarketOptions: { MarketType: 'spot' as const } } : {}),
+        InstanceMarketOptions: this.way === 'spot' ? { MarketType: 'spot' as const } : undefined,
         TagSpecifications: [
           {
             ResourceType: 'instance',

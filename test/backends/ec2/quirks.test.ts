@@ -55,7 +55,9 @@ describe('quirk: no permission', () => {
     await start({
       users: {
         worker: {
-          ...{ accessKeyId: 'AKIAWORKER', secretAccessKey: 'secret', managed: ['AdministratorAccess'] },
+          accessKeyId: 'AKIAWORKER',
+          secretAccessKey: 'secret',
+          managed: ['AdministratorAccess'],
           policies: { no: { Statement: [{ Effect: 'Deny', Action: 'ec2:CreateFleet', Resource: '*' }] } },
         },
       },
@@ -112,7 +114,8 @@ describe('quirk: zero quota', () => {
     expect(await launch(backend, 'on-demand')).toMatchObject({
       kind: 'refused',
       failure: {
-        ...{ class: 'quota', code: 'VcpuLimitExceeded' },
+        class: 'quota',
+        code: 'VcpuLimitExceeded',
         hint: 'Ask for a higher limit in Service Quotas, or allow another backend.',
       },
     })
@@ -153,7 +156,8 @@ describe('quirk: an account on the free plan', () => {
     expect(await launch(backend, 'on-demand')).toMatchObject({
       kind: 'refused',
       failure: {
-        ...{ class: 'quota', code: 'InvalidParameterCombination' },
+        class: 'quota',
+        code: 'InvalidParameterCombination',
         message: expect.stringContaining('not eligible for Free Tier'),
         hint: expect.stringContaining(UPGRADE),
       },
@@ -198,12 +202,14 @@ describe('quirk: an expired token', () => {
     const { Credentials: keys } = await sts.send(
       new AssumeRoleCommand({
         RoleArn: 'arn:aws:iam::111122223333:role/crucible-grant',
-        ...{ RoleSessionName: 'worker', DurationSeconds: 900 },
+        RoleSessionName: 'worker',
+        DurationSeconds: 900,
       }),
     )
     sts.destroy()
     Object.assign(process.env, {
-      ...{ AWS_ACCESS_KEY_ID: keys!.AccessKeyId, AWS_SECRET_ACCESS_KEY: keys!.SecretAccessKey },
+      AWS_ACCESS_KEY_ID: keys!.AccessKeyId,
+      AWS_SECRET_ACCESS_KEY: keys!.SecretAccessKey,
       AWS_SESSION_TOKEN: keys!.SessionToken,
     })
     const backend = await open()
@@ -216,8 +222,9 @@ describe('quirk: an expired token', () => {
       },
     ])
     expect(await failureOf(backend.find('job-a-1', patiently()))).toMatchObject({
-      ...{ class: 'transient', code: 'RequestExpired' },
-      hint: 'Renew the AWS credentials of the worker, or enable NTP: EC2 reports both this way.',
+      class: 'transient',
+      code: 'RequestExpired',
+      hint: 'Renew the AWS credentials of the worker, or set its clock: EC2 says this of both.',
     })
   })
 })
@@ -304,7 +311,9 @@ describe('quirk: a missing service-linked role', () => {
       linkedRoles: [],
       users: {
         worker: {
-          ...{ accessKeyId: 'AKIAWORKER', secretAccessKey: 'secret', managed: ['AdministratorAccess'] },
+          accessKeyId: 'AKIAWORKER',
+          secretAccessKey: 'secret',
+          managed: ['AdministratorAccess'],
           policies: {
             no: { Statement: [{ Effect: 'Deny', Action: 'iam:CreateServiceLinkedRole', Resource: '*' }] },
           },

@@ -30,7 +30,10 @@ async function ordered(backend: Backend, region: string, over: Partial<Order> = 
     (offer) => regionOf(offer) === region && offer.capacityType === 'on-demand' && offer.type === 'g5.xlarge',
   )
   const order = makeOrder({
-    ...{ store: h.store, offers, deployment: 'test', runnerStart: 'after-launch' },
+    store: h.store,
+    offers,
+    deployment: 'test',
+    runnerStart: 'after-launch',
     ...over,
   })
   await issueOrder(h.store, order, Date.now())

@@ -60,12 +60,16 @@ describe('offers of what is reserved', () => {
     expect(found).toEqual(
       expect.arrayContaining([
         expect.objectContaining({
-          ...{ type: 'g5.xlarge', place: 'us-east-1b', reservationId: ON_DEMAND_RESERVATION },
+          type: 'g5.xlarge',
+          place: 'us-east-1b',
+          reservationId: ON_DEMAND_RESERVATION,
           priceMicroUsdPerHour: 1_006_000 + BESIDE,
           reservation: { free: 4, total: 4, idleMicroUsdPerHour: 1_006_000 },
         }),
         expect.objectContaining({
-          ...{ type: 'p5.48xlarge', place: 'us-east-1a', reservationId: BLOCK },
+          type: 'p5.48xlarge',
+          place: 'us-east-1a',
+          reservationId: BLOCK,
           priceMicroUsdPerHour: BESIDE,
           reservation: { free: 4, total: 4, idleMicroUsdPerHour: 0, endsAtMs: NOW_MS + 24 * HOUR_MS },
         }),
@@ -107,7 +111,8 @@ describe('offers of what is reserved', () => {
     await h.dispose()
     const regions = {
       'us-east-1': {
-        ...{ zones: ['us-east-1a', 'us-east-1b'], groups: ['crucible-machine'] },
+        zones: ['us-east-1a', 'us-east-1b'],
+        groups: ['crucible-machine'],
         subnets: [{ zone: 'us-east-1b', egress: 'public' as const, isDefault: true }],
       },
     }
@@ -177,7 +182,8 @@ describe('a launch into what is reserved', () => {
       handle: { realised: { capacityType: 'reserved', reservationId: BLOCK, priceMicroUsdPerHour: BESIDE } },
     })
     expect(h.calls('RunInstances').at(-1)!.parameters).toMatchObject({
-      ...{ ClientToken: order.token, InstanceType: 'p5.48xlarge' },
+      ClientToken: order.token,
+      InstanceType: 'p5.48xlarge',
       SubnetId: order.offers[0]!.data!['subnet'],
       InstanceMarketOptions: { MarketType: 'capacity-block' },
       CapacityReservationSpecification: { CapacityReservationTarget: { CapacityReservationId: BLOCK } },

@@ -200,7 +200,8 @@ describe('over the wire', () => {
       expect(await h.backend.launch(order, patiently())).toMatchObject({
         kind: 'refused',
         failure: {
-          ...{ class: 'capacity', code: earlyLaunch },
+          class: 'capacity',
+          code: earlyLaunch,
           message: expect.stringMatching(
             /is (?:payment-pending|scheduled): it cannot be used yet. It begins \d{4}-/,
           ),

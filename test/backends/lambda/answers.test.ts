@@ -15,7 +15,9 @@ import { MemoryStore } from '../scripted/memory-store'
 import { CONFIG } from './harness'
 
 const type = (gpu_description: string, gpus = 1) => ({
-  ...{ name: 'gpu', gpu_description, price_cents_per_hour: 100 },
+  name: 'gpu',
+  gpu_description,
+  price_cents_per_hour: 100,
   specs: { vcpus: 30, memory_gib: 200, storage_gib: 1400, gpus },
 })
 
@@ -74,7 +76,9 @@ describe('a list', () => {
     ])
     const look = await lookFor({ backend, store, now: Date.now }, order, patiently().signal)
     expect(await backend.find(order.attemptId, look)).toMatchObject({
-      ...{ kind: 'found', handles: [{ id: 'i-1' }], ended: [{ id: 'i-ended' }] },
+      kind: 'found',
+      handles: [{ id: 'i-1' }],
+      ended: [{ id: 'i-ended' }],
     })
   })
 })

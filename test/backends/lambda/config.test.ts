@@ -28,8 +28,13 @@ const problemsOf = (settings: Record<string, string>): string[] => {
 describe('the settings of Lambda', () => {
   it('need nothing but a key', () => {
     expect(parsed({ LAMBDA_API_KEY: KEY })).toEqual({
-      ...{ apiKey: KEY, endpoint: 'https://cloud.lambda.ai', types: ['*', '!*gh200*'], sshKey: 'crucible' },
-      ...{ staleForMs: 180_000, requestsPerSecond: 0.9, launchesPerMinute: 5 },
+      apiKey: KEY,
+      endpoint: 'https://cloud.lambda.ai',
+      types: ['*', '!*gh200*'],
+      sshKey: 'crucible',
+      staleForMs: 180_000,
+      requestsPerSecond: 0.9,
+      launchesPerMinute: 5,
     })
     expect(problemsOf({})).toEqual([expect.stringContaining('cloud.lambda.ai/api-keys')])
   })
@@ -54,7 +59,8 @@ describe('the settings of Lambda', () => {
     chmodSync(path, 0o644)
     const { keyProblem } = parsed({ HOME: home })
     expect(keyProblem).toMatchObject({
-      ...{ severity: 'warning', remedy: 'Close the file: chmod 600 ~/.lambda_cloud' },
+      severity: 'warning',
+      remedy: 'Close the file: chmod 600 ~/.lambda_cloud',
       message: 'other users of this host can read the credentials in ~/.lambda_cloud',
     })
     const h = await LambdaHarness.make({ config: { keyProblem } })
@@ -71,19 +77,26 @@ describe('the settings of Lambda', () => {
   it('are read whole', () => {
     expect(
       parsed({
-        ...{ LAMBDA_API_KEY: KEY, CRUCIBLE_LAMBDA_ENDPOINT: 'http://127.0.0.1:1/' },
-        ...{ CRUCIBLE_LAMBDA_TYPES: 'gpu_1x_a10, !gpu_8x*', CRUCIBLE_LAMBDA_REGIONS: 'us-west-1,us-west-1' },
-        ...{ CRUCIBLE_LAMBDA_SSH_KEY: 'mine', CRUCIBLE_LAMBDA_CACHE: 'cache-1' },
-        ...{
-          CRUCIBLE_LAMBDA_STALE_FOR: '90s',
-          CRUCIBLE_LAMBDA_REQUESTS: '0.5',
-          CRUCIBLE_LAMBDA_LAUNCHES: '2',
-        },
+        LAMBDA_API_KEY: KEY,
+        CRUCIBLE_LAMBDA_ENDPOINT: 'http://127.0.0.1:1/',
+        CRUCIBLE_LAMBDA_TYPES: 'gpu_1x_a10, !gpu_8x*',
+        CRUCIBLE_LAMBDA_REGIONS: 'us-west-1,us-west-1',
+        CRUCIBLE_LAMBDA_SSH_KEY: 'mine',
+        CRUCIBLE_LAMBDA_CACHE: 'cache-1',
+        CRUCIBLE_LAMBDA_STALE_FOR: '90s',
+        CRUCIBLE_LAMBDA_REQUESTS: '0.5',
+        CRUCIBLE_LAMBDA_LAUNCHES: '2',
       }),
     ).toEqual({
-      ...{ apiKey: KEY, endpoint: 'http://127.0.0.1:1', types: ['gpu_1x_a10', '!gpu_8x*'], sshKey: 'mine' },
-      ...{ regions: ['us-west-1'], cache: 'cache-1', staleForMs: 90_000 },
-      ...{ requestsPerSecond: 0.5, launchesPerMinute: 2 },
+      apiKey: KEY,
+      endpoint: 'http://127.0.0.1:1',
+      types: ['gpu_1x_a10', '!gpu_8x*'],
+      sshKey: 'mine',
+      regions: ['us-west-1'],
+      cache: 'cache-1',
+      staleForMs: 90_000,
+      requestsPerSecond: 0.5,
+      launchesPerMinute: 2,
     })
   })
 
@@ -131,7 +144,9 @@ describe('the settings of Lambda', () => {
     expect(
       capabilitiesOf({ ...CONFIG, requestsPerSecond: 0.5, launchesPerMinute: 5, staleForMs: 180_000 }).pace,
     ).toEqual({
-      ...{ observeMs: 8_000, goneConfirmMs: 30_000, launchesPerMinute: 5 },
+      observeMs: 8_000,
+      goneConfirmMs: 30_000,
+      launchesPerMinute: 5,
     })
   })
 })

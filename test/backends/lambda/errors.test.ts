@@ -46,7 +46,8 @@ describe('what a code of Lambda allows to be done next', () => {
     const error = refusal(status, code, 'It cannot be done.')
     const failure = failureOf(error)
     expect(failure).toMatchObject({
-      ...{ class: failureClass, code },
+      class: failureClass,
+      code,
       message: `Lambda answered ${status}: It cannot be done.`,
     })
     if (hint === undefined) expect(failure.hint).toBeUndefined()
@@ -71,13 +72,17 @@ describe('what a code of Lambda allows to be done next', () => {
   it('is unknown for a new code: it stays as it is, with the words and the advice of the API', () => {
     const body = {
       error: {
-        ...{ code: 'global/moon-in-the-way', message: 'The moon is in the way.' },
-        ...{ suggestion: 'Wait for the night.', request_id: 'r-1' },
+        code: 'global/moon-in-the-way',
+        message: 'The moon is in the way.',
+        suggestion: 'Wait for the night.',
+        request_id: 'r-1',
       },
     }
     const error = new HttpError('Lambda answered 400', { reach: 'answered', status: 400, body })
     expect(failureOf(error)).toEqual({
-      ...{ class: 'unclassified', code: 'global/moon-in-the-way', hint: 'Wait for the night.' },
+      class: 'unclassified',
+      code: 'global/moon-in-the-way',
+      hint: 'Wait for the night.',
       message: 'Lambda answered 400: The moon is in the way. (request r-1)',
     })
     expect(mayHaveHappened(error)).toBe(false)
@@ -89,7 +94,8 @@ describe('what a code of Lambda allows to be done next', () => {
     const known = lambdaError(refusal(400, 'global/quota-exceeded'))
     expect(lambdaError(known)).toBe(known)
     expect(lambdaError(new TypeError('no such function')).failure).toEqual({
-      ...{ class: 'unclassified', message: 'no such function' },
+      class: 'unclassified',
+      message: 'no such function',
     })
     expect(lambdaError('words').failure).toMatchObject({ class: 'unclassified', message: 'words' })
   })
@@ -101,10 +107,18 @@ describe('what a code of Lambda allows to be done next', () => {
       meaningOf(undefined, status)?.isUncertain === true,
     ])
     expect(classes).toEqual([
-      ...[[200, 'transient', false] as const, [301, 'transient', false], [401, 'auth', false]],
-      ...[[403, 'transient', false] as const, [404, 'transient', false], [406, 'transient', false]],
-      ...[[408, 'transient', true] as const, [418, 'transient', false], [429, 'throttled', false]],
-      ...[[500, 'transient', true] as const, [502, 'transient', true], [503, 'transient', true]],
+      [200, 'transient', false] as const,
+      [301, 'transient', false],
+      [401, 'auth', false],
+      [403, 'transient', false] as const,
+      [404, 'transient', false],
+      [406, 'transient', false],
+      [408, 'transient', true] as const,
+      [418, 'transient', false],
+      [429, 'throttled', false],
+      [500, 'transient', true] as const,
+      [502, 'transient', true],
+      [503, 'transient', true],
       [520, 'transient', true],
     ])
   })
@@ -141,8 +155,13 @@ describe('an answer that is not one of the API', () => {
         : plainly(answer)(request, response),
     )
     const offer = {
-      ...{ backend: 'lambda', capacityType: 'on-demand', type: 'gpu_1x_a10', place: 'us-east-1' },
-      ...{ shape: { cpus: 1, memoryGiB: 1, gpus: 1 }, priceMicroUsdPerHour: 1, availability: 'available' },
+      backend: 'lambda',
+      capacityType: 'on-demand',
+      type: 'gpu_1x_a10',
+      place: 'us-east-1',
+      shape: { cpus: 1, memoryGiB: 1, gpus: 1 },
+      priceMicroUsdPerHour: 1,
+      availability: 'available',
       priceSource: { kind: 'live', observedAtMs: 0 },
     } as Offer
     const order = makeOrder({ store: new MemoryStore(Date.now), offers: [offer] })
@@ -157,7 +176,9 @@ describe('an answer that is not one of the API', () => {
   it('is shown as words where the firewall sends a page, and stops no job', async () => {
     const failure = await launched({ status: 403, text: PAGE })
     expect(failure).toMatchObject({
-      ...{ class: 'transient', code: 'HTTP 403', hint: expect.stringContaining('firewall') },
+      class: 'transient',
+      code: 'HTTP 403',
+      hint: expect.stringContaining('firewall'),
       message: 'Lambda answered 403: Access denied Error 1010 The owner has banned your access.',
     })
   })
@@ -177,7 +198,8 @@ describe('an answer that is not one of the API', () => {
   it('is not followed to another server', async () => {
     const headers = { location: 'http://127.0.0.1:1/api/v1/instances' }
     expect(await launched({ status: 302, text: '', headers })).toMatchObject({
-      ...{ class: 'transient', hint: expect.stringContaining('CRUCIBLE_LAMBDA_ENDPOINT') },
+      class: 'transient',
+      hint: expect.stringContaining('CRUCIBLE_LAMBDA_ENDPOINT'),
     })
   })
 
@@ -188,21 +210,21 @@ describe('an answer that is not one of the API', () => {
         .then(() => Promise.reject(new Error('it was read')))
         .catch((error: unknown) => lambdaError(error).failure)
     expect(await listed({ status: 200, text: 'not JSON' })).toEqual({
-      ...{ class: 'transient', message: 'Lambda answered with something other than JSON.' },
+      class: 'transient',
+      message: 'Lambda answered with something other than JSON.',
       hint: expect.stringContaining('Running jobs continue'),
     })
     server!.closeAllConnections()
     server!.close()
     expect(await listed({ status: 200, text: '{"data":[{"id":7}]}' })).toMatchObject({
-      ...{
-        class: 'transient',
-        message: expect.stringMatching(/GET \/instances in an unknown form at data\.0/),
-      },
+      class: 'transient',
+      message: expect.stringMatching(/GET \/instances in an unknown form at data\.0/),
     })
     server!.closeAllConnections()
     server!.close()
     expect(await listed({ status: 404, text: '<h1>Not here</h1>' })).toMatchObject({
-      ...{ class: 'transient', hint: expect.stringContaining('CRUCIBLE_LAMBDA_ENDPOINT') },
+      class: 'transient',
+      hint: expect.stringContaining('CRUCIBLE_LAMBDA_ENDPOINT'),
     })
   })
 

@@ -123,7 +123,8 @@ export class LambdaHarness implements Harness {
     const { isStuck = false, ...rest } = wanted
     const offers = await this.backend.offers({}, patiently())
     const order = makeOrder({
-      ...{ store: this.store, offers: offers.filter(({ type }) => type === TYPE).slice(0, 1) },
+      store: this.store,
+      offers: offers.filter(({ type }) => type === TYPE).slice(0, 1),
       runnerSha256: STAND_IN_SHA256,
       ...rest,
     })
@@ -190,11 +191,14 @@ export class LambdaHarness implements Harness {
     const answer = await fetch(`${this.config.endpoint}/api/v1/instance-operations/launch`, {
       method: 'POST',
       headers: {
-        ...{ authorization: `Bearer ${this.config.apiKey}`, 'user-agent': 'another client' },
+        authorization: `Bearer ${this.config.apiKey}`,
+        'user-agent': 'another client',
         'content-type': 'application/json',
       },
       body: JSON.stringify({
-        ...{ region_name: REGION, instance_type_name: TYPE, ssh_key_names: ['crucible'] },
+        region_name: REGION,
+        instance_type_name: TYPE,
+        ssh_key_names: ['crucible'],
         ...change,
       }),
     })
@@ -234,7 +238,8 @@ export class LambdaHarness implements Harness {
     const send = sendNameOf(attemptId, 2)
     const changed = { ...tags, [TAGS.send]: send, [TAGS.at]: String(Number(tags[TAGS.at]) + 1) }
     await this.#launch({
-      ...{ hostname: send, name: attemptId },
+      hostname: send,
+      name: attemptId,
       user_data: cloudInit(await this.handOvers.issue(order, send), { attemptId, send }),
       tags: Object.entries(changed).map(([key, value]) => ({ key, value })),
     })

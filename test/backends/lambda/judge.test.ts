@@ -39,24 +39,32 @@ async function python<T>(program: string, input: unknown): Promise<T> {
     harness = await LambdaHarness.make()
     const { endpoint, apiKey: key } = harness.config
     const { said, problems } = await python<{ said: object; problems: string[] }>('drive.py', {
-      ...{ endpoint, key },
+      endpoint,
+      key,
     })
     expect(problems).toEqual([])
     expect(said).toEqual({
       type: [11, 129, 1, ['us-east-1']],
-      ...{ keys: ['crucible', 'generated', 'given'], private: true, 'keys left': ['crucible', 'given'] },
+      keys: ['crucible', 'generated', 'given'],
+      private: true,
+      'keys left': ['crucible', 'given'],
       disk: ['/lambda/nfs/cache', false],
       instance: ['made-by-another', 'made-by-another', 'us-east-1', 'gpu_1x_a10'],
-      ...{ tags: { team: 'Judges' }, mounts: ['/lambda/nfs/cache'], listed: [true], renamed: 'renamed' },
+      tags: { team: 'Judges' },
+      mounts: ['/lambda/nfs/cache'],
+      listed: [true],
+      renamed: 'renamed',
       'in use': ['ApiErrorFilesystemInUse', 'filesystems/filesystem-in-use'],
-      ...{ ending: ['terminating'], 'listed after': 0, 'deleted disks': [true], disks: 0, images: true },
+      ending: ['terminating'],
+      'listed after': 0,
+      'deleted disks': [true],
+      disks: 0,
+      images: true,
       errors: {
         'wrong key': ['ApiErrorUnauthorized', 'global/invalid-api-key'],
         'no such instance': ['ApiErrorInstanceNotFound', 'global/object-does-not-exist'],
         'nothing to end': ['ApiErrorInstanceNotFound', 'global/object-does-not-exist'],
-        'no capacity': [
-          ...['ApiErrorInsufficientCapacity', 'instance-operations/launch/insufficient-capacity'],
-        ],
+        'no capacity': ['ApiErrorInsufficientCapacity', 'instance-operations/launch/insufficient-capacity'],
         'no such key': ['ApiErrorLaunchResourceNotFound', 'global/object-does-not-exist'],
         'no such disk': ['ApiErrorLaunchResourceNotFound', 'global/object-does-not-exist'],
         'wrong parameters': ['ApiErrorInvalidParameters', 'global/invalid-parameters'],

@@ -84,7 +84,8 @@ describe('the limits of a Lambda account', () => {
     const order = await h.order()
     h.backend = await h.reopen()
     expect(await send(order).catch((error: unknown) => failureOf(error))).toMatchObject({
-      ...{ class: 'throttled', message: expect.stringContaining('Lambda answered 429: Too many requests.') },
+      class: 'throttled',
+      message: expect.stringContaining('Lambda answered 429: Too many requests.'),
     })
     expect(h.instancesOf(order.attemptId)).toEqual([])
   })
@@ -96,12 +97,14 @@ describe('capacity of Lambda', () => {
     const order = await h.order()
     h.cloud.addFault({ fault: 'no-capacity', times: 1 })
     expect(await send(order)).toMatchObject({
-      ...{ kind: 'refused', failure: { class: 'capacity' } },
+      kind: 'refused',
+      failure: { class: 'capacity' },
     })
     const [tried] = order.offers
     const offers = await h.backend.offers({}, patiently())
     expect(offers.find(({ type, place }) => type === tried!.type && place === tried!.place)).toMatchObject({
-      ...{ availability: 'unavailable', note: expect.stringContaining('refused a moment ago') },
+      availability: 'unavailable',
+      note: expect.stringContaining('refused a moment ago'),
     })
     expect(h.cloud.instances()).toEqual([])
   })
@@ -117,11 +120,9 @@ describe('capacity of Lambda', () => {
     expect(await send(order)).toMatchObject({
       kind: 'refused',
       failure: {
-        ...{
-          class: 'capacity',
-          code: 'global/quota-exceeded',
-          hint: expect.stringContaining('higher quota'),
-        },
+        class: 'capacity',
+        code: 'global/quota-exceeded',
+        hint: expect.stringContaining('higher quota'),
       },
     })
     expect(await availabilities()).toEqual(['unavailable'])
@@ -146,7 +147,8 @@ describe('a launch at Lambda whose answer does not come', () => {
       h.cloud.addFault({ fault: 'lost-answer', instead, times: 1, where: LAUNCHES })
       expect(await send(order)).toEqual({ kind: 'unconfirmed', findAfterMs: h.config.staleForMs })
       expect(await h.backend.find(order.attemptId, patiently())).toMatchObject({
-        ...{ kind: 'found', handles: [{ attemptId: order.attemptId }] },
+        kind: 'found',
+        handles: [{ attemptId: order.attemptId }],
       })
       expect(h.instancesOf(order.attemptId)).toHaveLength(1)
     },
@@ -290,7 +292,9 @@ describe('an account of Lambda that cannot be used', () => {
     const problems = await problemsOf({}, { apiKey })
     expect(problems).toEqual([
       {
-        ...{ severity: 'error', failure: 'auth', remedy: expect.stringContaining('LAMBDA_API_KEY') },
+        severity: 'error',
+        failure: 'auth',
+        remedy: expect.stringContaining('LAMBDA_API_KEY'),
         message: expect.stringMatching(/invalid, expired, or deleted\. .*\(the key ….{4}\)$/),
       },
     ])
@@ -300,7 +304,9 @@ describe('an account of Lambda that cannot be used', () => {
   it('because it is inactive is named, and what to complete', async () => {
     expect(await problemsOf({ lambda: { account: 'inactive' } })).toMatchObject([
       {
-        ...{ severity: 'error', failure: 'auth', message: expect.stringContaining('account is inactive') },
+        severity: 'error',
+        failure: 'auth',
+        message: expect.stringContaining('account is inactive'),
         remedy: expect.stringContaining('payment method'),
       },
     ])
@@ -309,7 +315,7 @@ describe('an account of Lambda that cannot be used', () => {
   it('for launches, because its billing address is wrong, refuses them with what to correct', async () => {
     await start({ lambda: { account: 'invalid-address' } })
     expect(await send(await h.order())).toMatchObject({
-      ...{ kind: 'refused' },
+      kind: 'refused',
       failure: { class: 'auth', hint: expect.stringContaining('billing address') },
     })
   })
@@ -317,7 +323,8 @@ describe('an account of Lambda that cannot be used', () => {
   it('because it has no SSH key is named, and how to make one', async () => {
     expect(await problemsOf({ lambda: { sshKeys: ['of a colleague'] } })).toMatchObject([
       {
-        ...{ severity: 'error', message: expect.stringContaining('no SSH key crucible') },
+        severity: 'error',
+        message: expect.stringContaining('no SSH key crucible'),
         remedy: expect.stringContaining('crucible setup lambda'),
       },
     ])

@@ -48,7 +48,8 @@ async function openPython(world: WorldText = {}): Promise<Gateway> {
     ['-B', join(__dirname, 'python/serve.py'), `${endpoint}/control`, `${key}:${secret}`],
     {
       env: {
-        ...{ PATH: process.env['PATH'], HOME: '/nonexistent' },
+        PATH: process.env['PATH'],
+        HOME: '/nonexistent',
         CRUCIBLE_GATEWAY_SECRETS: Object.keys(world.modal?.secrets ?? {}).join(','),
       },
       stdio: ['pipe', 'pipe', 'pipe'],
@@ -65,7 +66,8 @@ async function openPython(world: WorldText = {}): Promise<Gateway> {
     throw new Error(`the gateway ended: ${errors.join('')}`)
   }
   return {
-    ...{ cloud, token },
+    cloud,
+    token,
     ...(JSON.parse(line) as { endpoint: string; modal: string }),
     close: async () => {
       const ended = once(child, 'exit')

@@ -37,13 +37,22 @@ export const MODAL_TRAITS: Traits = {
 
 /** As the small cloud's gateway answers, for tests that change a part of it. */
 export const HEALTH: Health = {
-  ...{ ok: true, api: 1, features: ['logs', 'requirements', 'volumes'], sdk: '1.6.4', environment: 'main' },
+  ok: true,
+  api: 1,
+  features: ['logs', 'requirements', 'volumes'],
+  sdk: '1.6.4',
+  environment: 'main',
   allowed: { registries: ['docker.io'], secrets: [], volumes: 'crucible-' },
 }
 
 export const CONFIG: ModalConfig = {
-  ...{ url: 'http://127.0.0.1:9', token: { key: 'wk-0123456789', secret: 'ws-secret' }, gpus: ['T4'] },
-  ...{ runMsMax: RUN_MS_MAX, hasCache: true, imageSecrets: {}, cacheUnusedMs: 7 * 86_400_000 },
+  url: 'http://127.0.0.1:9',
+  token: { key: 'wk-0123456789', secret: 'ws-secret' },
+  gpus: ['T4'],
+  runMsMax: RUN_MS_MAX,
+  hasCache: true,
+  imageSecrets: {},
+  cacheUnusedMs: 7 * 86_400_000,
 }
 
 /** In the place of the runner: notes that it was started, and stays until it is ended. */
@@ -126,8 +135,10 @@ export class ModalHarness implements Harness {
     const { isStuck = false, ...rest } = wanted
     const offers = await this.backend.offers({}, patiently())
     const order = makeOrder({
-      ...{ store: this.store, offers: offers.filter(({ type }) => type === this.type).slice(0, 1) },
-      ...{ runnerSha256: STAND_IN_SHA256, ...rest },
+      store: this.store,
+      offers: offers.filter(({ type }) => type === this.type).slice(0, 1),
+      runnerSha256: STAND_IN_SHA256,
+      ...rest,
     })
     await issueOrder(this.store, order, Date.now())
     if (isStuck) this.cloud.addFault({ fault: 'no-boot', where: { tags: { key: order.attemptId } } })
@@ -205,8 +216,17 @@ export class ModalHarness implements Harness {
   async duplicate({ attemptId }: Order): Promise<void> {
     const { tags } = this.#sandboxesOf(attemptId)[0]!
     const body = {
-      ...{ app: 'crucible-jobs', name: '', tags, command: ['sleep', '600'], env: {}, dockerfile: '' },
-      ...{ timeoutMs: 600_000, gpu: null, milliCpu: 1000, memoryMiB: 512, volumes: {} },
+      app: 'crucible-jobs',
+      name: '',
+      tags,
+      command: ['sleep', '600'],
+      env: {},
+      dockerfile: '',
+      timeoutMs: 600_000,
+      gpu: null,
+      milliCpu: 1000,
+      memoryMiB: 512,
+      volumes: {},
     }
     const headers = { 'content-type': 'application/json', 'user-agent': 'modal-control-plane' }
     const url = `${this.gateway.endpoint}/control/sandboxes`

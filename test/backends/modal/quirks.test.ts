@@ -31,10 +31,14 @@ afterEach(async () => {
 })
 
 const RATES_USD = {
-  ...{ cpu_hour_cost: '0.0473', cpu_hour_cost_sandbox: '0.1419' },
-  ...{ mem_gib_hour_cost: '0.008', mem_gib_hour_cost_sandbox: '0.024' },
-  ...{ gpu_hour_cost_t4: '0.59', gpu_hour_cost_a10g: '1.10', gpu_hour_cost_h100: '3.95' },
-  ...{ gpu_hour_cost_a100_80gb: '2.50' },
+  cpu_hour_cost: '0.0473',
+  cpu_hour_cost_sandbox: '0.1419',
+  mem_gib_hour_cost: '0.008',
+  mem_gib_hour_cost_sandbox: '0.024',
+  gpu_hour_cost_t4: '0.59',
+  gpu_hour_cost_a10g: '1.10',
+  gpu_hour_cost_h100: '3.95',
+  gpu_hour_cost_a100_80gb: '2.50',
 }
 
 let h: ModalHarness | undefined
@@ -67,12 +71,14 @@ const plain =
 
 async function backendAt(url: string, changes: Partial<ModalConfig> = {}): Promise<Backend> {
   const config: ModalConfig = {
-    ...{
-      url,
-      token: { key: 'wk-0123456789', secret: 'ws-secret' },
-      gpus: ['T4', 'A10', 'A100-80GB', 'H100'],
-    },
-    ...{ runMsMax: RUN_MS_MAX, hasCache: true, imageSecrets: {}, cacheUnusedMs: 1, ...changes },
+    url,
+    token: { key: 'wk-0123456789', secret: 'ws-secret' },
+    gpus: ['T4', 'A10', 'A100-80GB', 'H100'],
+    runMsMax: RUN_MS_MAX,
+    hasCache: true,
+    imageSecrets: {},
+    cacheUnusedMs: 1,
+    ...changes,
   }
   return createModalBackend(config, deps)
 }
@@ -84,12 +90,15 @@ const deps = {
 
 describe('the Modal gateway', () => {
   const offer = {
-    ...{ backend: 'modal', capacityType: 'on-demand', type: 'T4x1', place: '', availability: 'unknown' },
-    ...{ shape: { cpus: 4, memoryGiB: 16, gpus: 1 }, priceMicroUsdPerHour: 1_000_000 },
-    ...{
-      priceSource: { kind: 'live', observedAtMs: 0 },
-      data: { cores: '2', memoryMiB: '16384', gpu: 'T4:1' },
-    },
+    backend: 'modal',
+    capacityType: 'on-demand',
+    type: 'T4x1',
+    place: '',
+    availability: 'unknown',
+    shape: { cpus: 4, memoryGiB: 16, gpus: 1 },
+    priceMicroUsdPerHour: 1_000_000,
+    priceSource: { kind: 'live', observedAtMs: 0 },
+    data: { cores: '2', memoryMiB: '16384', gpu: 'T4:1' },
   } as Offer
   const order = makeOrder({ store: new MemoryStore(Date.now), offers: [offer] })
 
@@ -177,7 +186,9 @@ describe('the Modal gateway', () => {
     h = await ModalHarness.make({ isOnPaper: true })
     await h.backend.launch(withRequirements, patiently())
     expect(h.sendsOf(order.attemptId)[0]!.image).toEqual({
-      ...{ reference: 'pytorch/pytorch:2.9.0', secret: null, requirements: ['numpy>=2'] },
+      reference: 'pytorch/pytorch:2.9.0',
+      secret: null,
+      requirements: ['numpy>=2'],
     })
   })
 
@@ -215,7 +226,11 @@ describe('the Modal gateway', () => {
     const { backend } = h
     expect(await backend.launch(withRequirements, patiently())).toMatchObject({ kind: 'launched' })
     expect(h.sendsOf(order.attemptId)[0]).toMatchObject({
-      ...{ volumes: {}, gpu: 'T4:1', cpu: 2, memory_mib: 16_384, image: { requirements: [] } },
+      volumes: {},
+      gpu: 'T4:1',
+      cpu: 2,
+      memory_mib: 16_384,
+      image: { requirements: [] },
     })
     expect(await backend.leftovers!('test', patiently())).toEqual([])
   })
@@ -253,8 +268,11 @@ describe('offers of Modal', () => {
     const offers = await offersOf({ gpus: { min: 2 }, accelerators: ['H100'] })
     const found = offers.find(({ type }) => type === 'H100x2')!
     expect(found).toMatchObject({
-      ...{ shape: { cpus: 8, memoryGiB: 32, gpus: 2, accelerator: 'H100' }, isPreemptible: true },
-      ...{ isolation: 'shared', runMsMax: RUN_MS_MAX, priceSource: { kind: 'live' } },
+      shape: { cpus: 8, memoryGiB: 32, gpus: 2, accelerator: 'H100' },
+      isPreemptible: true,
+      isolation: 'shared',
+      runMsMax: RUN_MS_MAX,
+      priceSource: { kind: 'live' },
       // A core is two vCPUs.
       data: { cores: '4', memoryMiB: '32768', gpu: 'H100!:2' },
     })
@@ -390,8 +408,12 @@ describe("the gateway's OpenAPI document", () => {
     components: { schemas: Record<string, Schema> }
   }
   const PAIRS = {
-    ...{ Health: documents.health, Rates: documents.rates, Job: documents.job, JobList: documents.jobList },
-    ...{ VolumeList: documents.volumeList, LogTail: documents.logTail },
+    Health: documents.health,
+    Rates: documents.rates,
+    Job: documents.job,
+    JobList: documents.jobList,
+    VolumeList: documents.volumeList,
+    LogTail: documents.logTail,
   }
 
   it('has the version that this code speaks', () => {
@@ -455,8 +477,18 @@ describe("the gateway's OpenAPI document", () => {
   it('has every field of a launch that is sent, and no other required one', async () => {
     const { properties, required = [] } = document.components.schemas['JobRequest']!
     const sent: Record<keyof documents.JobRequest, true> = {
-      ...{ owner: true, tags: true, image: true, command: true, env: true, gpu: true, cpu: true },
-      ...{ memory_mib: true, timeout_s: true, volumes: true, secrets: true, send_by_ms: true },
+      owner: true,
+      tags: true,
+      image: true,
+      command: true,
+      env: true,
+      gpu: true,
+      cpu: true,
+      memory_mib: true,
+      timeout_s: true,
+      volumes: true,
+      secrets: true,
+      send_by_ms: true,
     }
     expect(Object.keys(properties ?? {}).sort()).toEqual(Object.keys(sent).sort())
     expect(required.filter((field) => !(field in sent))).toEqual([])

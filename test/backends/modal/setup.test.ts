@@ -40,16 +40,15 @@ function setUpAWorkspace(): void {
   beforeEach(() => {
     home = testFolder('home')
     environment = {
-      ...{ PATH: process.env['PATH'], HOME: home, CRUCIBLE_HOME: home, MODAL_SERVER_URL: gateway.modal },
-      ...{
-        MODAL_TOKEN_ID: 'ak-test',
-        MODAL_TOKEN_SECRET: 'as-test',
-        PYTHONPATH: withoutModules('fastapi', 'pydantic'),
-      },
-      ...{
-        CRUCIBLE_GATEWAY_SECRETS: 'hub-login',
-        CRUCIBLE_MODAL_PYTHON: join(pythonClients('modal-clients')!, 'python3'),
-      },
+      PATH: process.env['PATH'],
+      HOME: home,
+      CRUCIBLE_HOME: home,
+      MODAL_SERVER_URL: gateway.modal,
+      MODAL_TOKEN_ID: 'ak-test',
+      MODAL_TOKEN_SECRET: 'as-test',
+      PYTHONPATH: withoutModules('fastapi', 'pydantic'),
+      CRUCIBLE_GATEWAY_SECRETS: 'hub-login',
+      CRUCIBLE_MODAL_PYTHON: join(pythonClients('modal-clients')!, 'python3'),
     }
   })
   const setupOf = (changes: Record<string, string> = {}, prefix = 'crucible'): AccountSetup =>
@@ -89,7 +88,10 @@ function setUpAWorkspace(): void {
     const created = gateway.cloud.journal.calls({ service: 'modal', action: 'FunctionCreate' })
     const functions = created.map(({ parameters }) => parameters as { name: string })
     expect(functions.findLast(({ name }) => name === 'web')).toMatchObject({
-      ...{ needsProxyToken: true, label: 'other-gateway', containersMax: 2, timeoutSeconds: 60 },
+      needsProxyToken: true,
+      label: 'other-gateway',
+      containersMax: 2,
+      timeoutSeconds: 60,
     })
     // Modal schedules a Sandbox with a GPU within 21 minutes.
     const launcher = functions.findLast(({ name }) => name === 'launch_job') as unknown as Record<

@@ -82,8 +82,11 @@ export class HttpFront {
     const { method, path, params, query, body } = route
     const hasBody = method !== 'GET' && method !== 'DELETE'
     app.route({
-      ...{ method, url: path, attachValidation: true, config: { route } },
-      schema: { params, querystring: query, ...(hasBody ? { body } : {}) },
+      method,
+      url: path,
+      attachValidation: true,
+      config: { route },
+      schema: { params, querystring: query, body: hasBody ? body : undefined },
       handler: (request, reply) => this.serve(route, request, reply),
     })
   }
@@ -94,13 +97,16 @@ export class HttpFront {
     const asked = requestOf(request)
     const { route } = request.routeOptions.config as { route?: HttpRoute }
     const entry: Entry = {
-      ...{
-        atMs: clock.nowMs(),
-        service: service.name,
-        action: route?.action ?? `${asked.method} ${asked.url}`,
-      },
-      ...{ region: '', isMutating: route?.isMutating ?? false, isDryRun: false, parameters: undefined },
-      ...{ outcome: 'ok', isAnswerLost: false, requestId: this.parts.requestId() },
+      atMs: clock.nowMs(),
+      service: service.name,
+      action: route?.action ?? `${asked.method} ${asked.url}`,
+      region: '',
+      isMutating: route?.isMutating ?? false,
+      isDryRun: false,
+      parameters: undefined,
+      outcome: 'ok',
+      isAnswerLost: false,
+      requestId: this.parts.requestId(),
     }
     this.entries.set(request, entry)
     const screened = service.screen?.(asked)
@@ -145,8 +151,8 @@ export class HttpFront {
     const { code, message, status } = fault
     throw this.parts.service.fault({
       code,
-      ...(message === undefined ? {} : { message }),
-      ...(status === undefined ? {} : { status }),
+      message,
+      status,
     })
   }
 
@@ -205,7 +211,7 @@ function requestOf({ method, url, headers }: FastifyRequest): HttpRequest {
 }
 
 function occasionOf({ service, action, caller, parameters }: Entry): Occasion {
-  return { service, action, parameters, ...(caller === undefined ? {} : { caller }) }
+  return { service, action, parameters, caller }
 }
 
 function send(reply: FastifyReply, { status, body, headers }: HttpAnswer): FastifyReply {

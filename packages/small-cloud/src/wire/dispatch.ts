@@ -199,7 +199,7 @@ export function limitExceeded(): ApiError {
 }
 
 function occasionOf({ service, action, region, caller, parameters }: Omit<JournalEntry, 'number'>): Occasion {
-  return { service, action, region, parameters, ...(caller === undefined ? {} : { caller }) }
+  return { service, action, region, parameters, caller }
 }
 
 function unknownAction({ style, name }: Service, actionName: string): ApiError {

@@ -3,8 +3,17 @@ import { z } from 'zod'
 import { duration } from './durations'
 
 const service = z.enum([
-  ...(['ec2', 'ssm', 'sts', 'iam', 'ecr', 'freetier', 'pricing', 'servicequotas', 's3'] as const),
-  ...(['lambda', 'modal'] as const),
+  'ec2',
+  'ssm',
+  'sts',
+  'iam',
+  'ecr',
+  'freetier',
+  'pricing',
+  'servicequotas',
+  's3',
+  'lambda',
+  'modal',
 ])
 
 /** The calls that a rule applies to; every given field must match. `*` matches any text. */

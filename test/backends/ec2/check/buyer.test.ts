@@ -22,7 +22,9 @@ async function problems(
     world: {
       roles: {
         'crucible-machine': {
-          ...{ managed: ['AmazonSSMManagedInstanceCore'], hasProfile: true, trusts: ['ec2.amazonaws.com'] },
+          managed: ['AmazonSSMManagedInstanceCore'],
+          hasProfile: true,
+          trusts: ['ec2.amazonaws.com'],
         },
         buyer: { managed: ['AdministratorAccess'], trusts, policies: denied.length === 0 ? {} : { no } },
       },
@@ -54,7 +56,9 @@ describe('the check of the role that buys', () => {
   ])('warns of %s, which stops no job', async (_what, buyerRole, denied, trusts, words) => {
     expect(await problems({ buyerRole }, denied, trusts)).toEqual([
       {
-        ...{ severity: 'warning', failure: 'auth', message: expect.stringMatching(words) },
+        severity: 'warning',
+        failure: 'auth',
+        message: expect.stringMatching(words),
         remedy: expect.stringContaining('crucible setup aws --buyer'),
       },
     ])

@@ -122,7 +122,9 @@ describe('the check of EC2', () => {
       world: {
         users: {
           worker: {
-            ...{ accessKeyId: 'AKIAWORKER', secretAccessKey: 'secret', managed: ['AdministratorAccess'] },
+            accessKeyId: 'AKIAWORKER',
+            secretAccessKey: 'secret',
+            managed: ['AdministratorAccess'],
             // Denied to the simulation only: the calls of the check are made by another user.
             policies: { no: { Statement: [{ Effect: 'Deny', Action: all, Resource: '*' }] } },
           },

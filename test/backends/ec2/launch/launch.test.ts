@@ -236,8 +236,12 @@ describe('a fleet whose answer says nothing', () => {
     const nothing = { send: async () => ({ Instances: [] }) }
     const api = createBuyingApi({ changing: { ec2: nothing } } as unknown as Clients)
     const request = {
-      ...{ token: 't', templateName: 'l', pool: { type: 'g5.xlarge', subnet: 'subnet-a' }, tags: {} },
-      ...{ reservation: 'cr-1', isBlock: false },
+      token: 't',
+      templateName: 'l',
+      pool: { type: 'g5.xlarge', subnet: 'subnet-a' },
+      tags: {},
+      reservation: 'cr-1',
+      isBlock: false,
     }
     await expect(api.runReserved(request, AbortSignal.timeout(patient(5_000)))).rejects.toMatchObject({
       reach: 'unanswered',

@@ -64,7 +64,8 @@ describe('what EC2 says of machines', () => {
     expect(await h.backend.find(order.attemptId, patiently())).toMatchObject({ kind: 'found' })
     await h.clock.advance(MINUTE_MS)
     expect(await h.backend.find(order.attemptId, patiently())).toMatchObject({
-      ...{ kind: 'absent', ended: [{ id: handle.id, realised: handle.realised }] },
+      kind: 'absent',
+      ended: [{ id: handle.id, realised: handle.realised }],
     })
   })
 
@@ -110,7 +111,10 @@ describe('what EC2 says of machines', () => {
     const client = new EC2Client({ region: 'us-east-1', endpoint: h.cloud.endpoint })
     const { Instances } = await client.send(
       new RunInstancesCommand({
-        ...{ ImageId: IMAGE, InstanceType: 'm7i.large', MinCount: 1, MaxCount: 1 },
+        ImageId: IMAGE,
+        InstanceType: 'm7i.large',
+        MinCount: 1,
+        MaxCount: 1,
         BlockDeviceMappings: [{ DeviceName: '/dev/sda1', Ebs: { DeleteOnTermination: false } }],
         TagSpecifications: [{ ResourceType: 'volume', Tags }],
       }),

@@ -101,9 +101,22 @@ describe('the start of a runner on EC2', () => {
     )
     const at = told.indexOf('python3')
     expect(told.slice(at)).toEqual([
-      ...['python3', '-IS', join(root(), 'crucible-runner.pyz'), 'run', '--store', order.storeUrl],
-      ...['--job', order.jobId, '--attempt', '1', '--root', root()],
-      ...['--power-off', 'shutdown -h now', '--secret-key-file', join(root(), 'secret.key')],
+      'python3',
+      '-IS',
+      join(root(), 'crucible-runner.pyz'),
+      'run',
+      '--store',
+      order.storeUrl,
+      '--job',
+      order.jobId,
+      '--attempt',
+      '1',
+      '--root',
+      root(),
+      '--power-off',
+      'shutdown -h now',
+      '--secret-key-file',
+      join(root(), 'secret.key'),
     ])
     expect(readFileSync(join(root(), 'crucible-runner.pyz'), 'utf8')).toBe(PROGRAM)
   })

@@ -87,8 +87,10 @@ describe('offers of EC2', () => {
     const found = await offers({ accelerators: ['A10G'], diskGiB: { min: 700 } })
     const disk = Math.round((750 * 0.16 * 1e6) / 720)
     expect(found.map(({ besideMicroUsdPerHour: beside }) => beside)).toEqual([
-      ...[disk + 5_000, disk + 5_000],
-      ...[disk, disk],
+      disk + 5_000,
+      disk + 5_000,
+      disk,
+      disk,
     ])
     const spot = found.find(({ capacityType }) => capacityType === 'spot')!
     expect(spot.priceMaxMicroUsdPerHour).toBe(1_006_000 + disk + 5_000)
@@ -130,8 +132,12 @@ describe('offers of EC2', () => {
     await start()
     const found = await offers({ accelerators: ['A100', 'A100-80GB'] })
     expect(found.find(({ type }) => type === 'p4d.24xlarge')?.shape).toEqual({
-      ...{ cpus: 96, memoryGiB: 1152, diskGiB: 100 },
-      ...{ gpus: 8, accelerator: 'A100', gpuMemoryGiB: 40 },
+      cpus: 96,
+      memoryGiB: 1152,
+      diskGiB: 100,
+      gpus: 8,
+      accelerator: 'A100',
+      gpuMemoryGiB: 40,
     })
     expect(found.find(({ type }) => type === 'p4de.24xlarge')?.shape).toMatchObject({
       accelerator: 'A100-80GB',

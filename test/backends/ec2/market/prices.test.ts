@@ -32,18 +32,16 @@ afterEach(() => h.dispose())
 
 function machine(capacityType: 'spot' | 'on-demand'): MachineHandle {
   return {
-    ...{
-      backend: 'ec2',
-      kind: 'machine',
-      id: 'i-0123456789abcdef0',
-      attemptId: 'job-a-1',
-      launchedAtMs: startMs,
-    },
+    backend: 'ec2',
+    kind: 'machine',
+    id: 'i-0123456789abcdef0',
+    attemptId: 'job-a-1',
+    launchedAtMs: startMs,
     realised: { capacityType, type: POOL.type, place: POOL.zone, priceMicroUsdPerHour: microUsd(0.2) },
   }
 }
 const ask = (handle: MachineHandle, toAtMs?: number) =>
-  h.backend.prices!(handle, { fromAtMs: startMs, ...(toAtMs === undefined ? {} : { toAtMs }) }, patiently())
+  h.backend.prices!(handle, { fromAtMs: startMs, toAtMs }, patiently())
 
 describe('what a machine of EC2 costs over time', () => {
   it('is the price of its pool for spot, known up to a while ago', async () => {

@@ -26,9 +26,15 @@ export class Ec2ReservingHarness {
     this.clouds = Object.fromEntries(this.regions.map((region) => [region, new FakeAws(now, region)]))
     this.clouds['us-west-2']!.subnets = [{ ...SUBNETS[0]!, id: 'subnet-w', zone: 'us-west-2a' }]
     this.aws.reserving.blocks.push({
-      ...{ id: 'cb-1', type: BLOCK_TYPE, count: 2, zone: 'us-east-1a' },
-      ...{ startsAtMs: START_MS, endsAtMs: START_MS + 2 * DAY_MS },
-      ...{ upfrontFee: '4529.340001', currency: 'USD', tenancy: 'default' },
+      id: 'cb-1',
+      type: BLOCK_TYPE,
+      count: 2,
+      zone: 'us-east-1a',
+      startsAtMs: START_MS,
+      endsAtMs: START_MS + 2 * DAY_MS,
+      upfrontFee: '4529.340001',
+      currency: 'USD',
+      tenancy: 'default',
     })
     this.reserving = this.reopen()
   }
@@ -72,7 +78,9 @@ export class Ec2ReservingHarness {
     return this.#all
       .flatMap(({ reserving }) => reserving.purchases)
       .map(({ reservation, tags }) => ({
-        ...{ reservation, intent: tags['crucible:intent'], deployment: tags['crucible:deployment'] },
+        reservation,
+        intent: tags['crucible:intent'],
+        deployment: tags['crucible:deployment'],
       }))
   }
 

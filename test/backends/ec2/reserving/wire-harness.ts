@@ -51,7 +51,8 @@ export class WireReservingHarness implements ReservingHarness {
       },
       prices: [
         {
-          ...{ type: HOURLY_TYPE, capacity: 'on-demand' },
+          type: HOURLY_TYPE,
+          capacity: 'on-demand',
           changes: [
             [0, 1.006],
             [DEARER_AFTER_MS, 2.006],
@@ -60,7 +61,9 @@ export class WireReservingHarness implements ReservingHarness {
       ],
       blockOfferings: [
         {
-          ...{ type: BLOCK_TYPE, zone: BLOCK_ZONE, count: 8 },
+          type: BLOCK_TYPE,
+          zone: BLOCK_ZONE,
+          count: 8,
           usdPerInstanceHour: [
             [0, 31.4646],
             [DEARER_AFTER_MS, 31.4647],
@@ -166,8 +169,11 @@ export class WireReservingHarness implements ReservingHarness {
   refuseNextPurchase(): void {
     for (const action of Object.keys(PURCHASES))
       this.cloud.addFault({
-        ...{ fault: 'error', code: 'UnauthorizedOperation', status: 403 },
-        ...{ times: 1, where: { action } },
+        fault: 'error',
+        code: 'UnauthorizedOperation',
+        status: 403,
+        times: 1,
+        where: { action },
       })
   }
 
@@ -198,7 +204,10 @@ export class WireReservingHarness implements ReservingHarness {
   async use(id: string): Promise<void> {
     await this.test.clients.ec2.send(
       new RunInstancesCommand({
-        ...{ ImageId: IMAGE, InstanceType: BLOCK_TYPE, MinCount: 1, MaxCount: 1 },
+        ImageId: IMAGE,
+        InstanceType: BLOCK_TYPE,
+        MinCount: 1,
+        MaxCount: 1,
         InstanceMarketOptions: { MarketType: 'capacity-block' },
         CapacityReservationSpecification: { CapacityReservationTarget: { CapacityReservationId: id } },
       }),

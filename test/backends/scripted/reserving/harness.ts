@@ -26,13 +26,25 @@ export class ScriptedReservingHarness implements ReservingHarness {
   constructor() {
     const { market } = this
     market.sell({
-      ...{ kind: 'prepaid', type: TYPE, region: 'east', zone: 'east-a', count: 2, stock: 10 },
-      ...{ startsAtMs: START_MS + DAY_MS, durationMs: 2 * DAY_MS, upfrontMicro: 4_000_000_001 },
+      kind: 'prepaid',
+      type: TYPE,
+      region: 'east',
+      zone: 'east-a',
+      count: 2,
+      stock: 10,
+      startsAtMs: START_MS + DAY_MS,
+      durationMs: 2 * DAY_MS,
+      upfrontMicro: 4_000_000_001,
     })
     for (const region of this.regions)
       market.sell({
-        ...{ kind: 'hourly', type: TYPE, region, zone: `${region}-a`, stock: 20 },
-        ...{ perHourMicro: 98_320_000, committedMs: 14 * DAY_MS },
+        kind: 'hourly',
+        type: TYPE,
+        region,
+        zone: `${region}-a`,
+        stock: 20,
+        perHourMicro: 98_320_000,
+        committedMs: 14 * DAY_MS,
       })
     this.reserving = createScriptedReserving(market)
   }
