@@ -68,7 +68,7 @@ describe('what can be learned of a machine of EC2', () => {
     h.fail('GetConsoleOutput', 'UnauthorizedOperation', { status: 403, message: 'not you' })
     expect((await logs()).text).toContain('# The console\ncannot be read: not you')
     h.fail('DescribeInstanceInformation', 'InternalServerError', { status: 500, times: 3 })
-    expect((await logs()).text).toContain('the provider does not say')
+    expect((await logs()).text).toContain('the provider does not report it')
   })
 
   it('has no keys and no signatures in it', async () => {

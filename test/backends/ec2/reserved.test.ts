@@ -88,7 +88,7 @@ describe('offers of what is reserved', () => {
     change(ON_DEMAND_RESERVATION, { endsAtMs: NOW_MS + HOUR_MS })
     const offer = await only(ON_DEMAND_RESERVATION)
     expect(offer.usableUntilMs).toBeUndefined()
-    expect(offer.note).toContain(`ends ${formatInstant(NOW_MS + HOUR_MS)}; its machines run on after that`)
+    expect(offer.note).toContain(`ends ${formatInstant(NOW_MS + HOUR_MS)}; its machines continue after that`)
   })
 
   it.each<[string, Partial<Reservation>, RegExp]>([

@@ -99,10 +99,10 @@ describe('over the wire', () => {
       return (failure as BackendError).class === 'unreachable'
     })
     await expect(h.backend.start!(handle, order, patiently())).rejects.toMatchObject({
-      failure: { hint: expect.stringMatching(/has no way out.*ssm/) },
+      failure: { hint: expect.stringMatching(/has no outbound route.*ssm/) },
     })
     expect((await h.backend.check(patiently())).map(({ message }) => message).join()).toMatch(
-      /has no way out/,
+      /has no outbound route/,
     )
   })
 

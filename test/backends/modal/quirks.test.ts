@@ -462,7 +462,8 @@ describe("the gateway's OpenAPI document", () => {
     const orders = [await h.order(), { ...(await h.order()), offers: [offer!], image: 'python:3.12' }]
     for (const order of orders) await h.backend.launch(order, patiently())
     const sent = orders.map(({ attemptId }) => {
-      const { key: _, ...request } = h!.sendsOf(attemptId)[0]!
+      const { key, ...request } = h!.sendsOf(attemptId)[0]!
+      expect(key).toBe(attemptId)
       return request
     })
     expect(sent.map(({ gpu, image }) => [gpu, image.reference])).toEqual([

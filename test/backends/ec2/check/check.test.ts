@@ -70,7 +70,7 @@ describe('the check of EC2', () => {
         changeGroup((client, GroupId) =>
           client.send(new RevokeSecurityGroupEgressCommand({ GroupId, IpPermissions: ALL })),
         ),
-      { severity: 'error', message: expect.stringContaining('let nothing out') },
+      { severity: 'error', message: expect.stringContaining('allow no outbound traffic') },
     ],
     [
       'a group that lets nothing in',
@@ -79,7 +79,7 @@ describe('the check of EC2', () => {
         changeGroup((client, GroupId) =>
           client.send(new AuthorizeSecurityGroupIngressCommand({ GroupId, IpPermissions: ALL })),
         ),
-      { severity: 'warning', message: expect.stringContaining('lets something in') },
+      { severity: 'warning', message: expect.stringContaining('allows inbound traffic') },
     ],
     [
       'the policy of the agent',

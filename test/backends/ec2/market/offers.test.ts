@@ -190,7 +190,7 @@ describe('offers of EC2', () => {
       1_006_000 + BESIDE,
       1_006_000 + BESIDE,
     ])
-    expect(spot[0]?.note).toMatch(/spot price cannot be had/)
+    expect(spot[0]?.note).toMatch(/spot price is unknown/)
   })
 
   it('leave out a spot machine with an unknown maximum cost', async () => {
@@ -309,7 +309,7 @@ describe('the image of a job', () => {
     const found = await h.backend.offers({ accelerators: ['A10G'] }, patiently(), pins)
     expect(found[0]).toMatchObject({
       pins: { 'image/x86_64': NEWER },
-      note: `the image that the job had before, ${old}, is gone: ${NEWER} takes its place`,
+      note: `the job's previous image, ${old}, is gone: ${NEWER} takes its place`,
     })
   })
 })
