@@ -1,4 +1,4 @@
-/** What retraining asks of the outside: whether inputs are there, and a place for news. */
+/** Outside calls of retraining: whether inputs exist, and posts to webhooks. */
 import { INPUT_MEASURERS } from '../service/input-measurers'
 import type { MeasureSource } from '../activities/retraining/checks'
 

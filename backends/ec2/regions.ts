@@ -74,7 +74,7 @@ export function acrossRegions({ regions, open, storeRegion, transferBetween }: R
       return found.flatMap(({ answer }) => answer)
     },
     launch: async (order, ctx) => {
-      // All offers of an order are of one Region: the planner guarantees it.
+      // Returns the Region of an order. The planner guarantees that all its offers are in one Region.
       const region = regionOf(order.offers[0]!)
       const outcome = await at(region).launch(order, ctx)
       return outcome.kind === 'launched' ? { ...outcome, handle: placed(outcome.handle, region) } : outcome
@@ -116,7 +116,8 @@ function placed<T extends { data?: Record<string, string> }>(bought: T, region: 
 /** The Region that `placed` noted. */
 function regionOf({ data }: { data?: Record<string, string> }): string {
   const region = data?.['region']
-  if (region === undefined) throw invalid('a resource was recorded without its Region', 'Submit the job again.')
+  if (region === undefined)
+    throw invalid('a resource was recorded without its Region', 'Submit the job again.')
   return region
 }
 

@@ -21,7 +21,7 @@ export async function findPlan(cli: Cli, submission: Submission, explain?: strin
   return found
 }
 
-/** More than a person compares. */
+/** Limit on rows; more are too many to compare. */
 const ROWS_MAX = 10
 
 /**

@@ -201,7 +201,7 @@ export interface CapacityQuestion extends RunTask {
   tried: number
   /** How many trainings were prepared. */
   trainings: number
-  /** What became of the last one. */
+  /** State and message of the last reservation. */
   last?: Pick<ReservationNotice, 'state' | 'message'>
   /** Workflow that receives the events of reservations. */
   notifyWorkflowId: string

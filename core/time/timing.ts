@@ -18,7 +18,7 @@ export interface Timing {
   queueMs: number
   /** How long a machine waits for an image pull without progress. */
   registryMs: number
-  /** How long the runner of an existing machine may be silent, while provider and store answer, before its attempt is ended. */
+  /** Longest silence of the runner of an existing machine, while provider and store answer, before its attempt is ended. */
   silenceMs: number
   /** Interval at which a watch asks the provider about its machines. */
   observeMs: number

@@ -43,7 +43,7 @@ class Checkpointing:
         walls = self.walls(paths.held)
         # Checked before the directory is created: the command may have put a link into its path.
         if not walls.holds(self.directory):
-            raise Failed("setup", "the checkpoint directory is a link that leads out of the job's directories")
+            raise Failed("setup", "the checkpoint directory is a link that points outside the job's directories")
         made = make_folders(self.directory)
         if user is not None:
             for path in made:

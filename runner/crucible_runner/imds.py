@@ -53,7 +53,7 @@ class Metadata:
         parts = urlsplit(self._endpoint)
         if not parts.hostname:
             raise OSError("AWS_EC2_METADATA_SERVICE_ENDPOINT is not a URL: %r" % self._endpoint)
-        # Never through a proxy: the service is this machine's own.
+        # The request never goes through a proxy, because the service is this machine's own.
         connection = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=_TIMEOUT_SECONDS)
         try:
             connection.request(method, parts.path.rstrip("/") + path, headers=dict(headers))

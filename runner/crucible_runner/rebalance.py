@@ -10,8 +10,8 @@ from .documents import dump
 from .paths import write_whole
 
 _ANSWERS = {
-    "save": "saving a checkpoint, and going on",
-    "move": "going to another machine",
+    "save": "saving a checkpoint and continuing",
+    "move": "moving to another machine",
     "ignore": "going on",
 }
 

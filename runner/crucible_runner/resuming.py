@@ -68,7 +68,7 @@ class Resuming:
         self._tried.add(restored.checkpoint)
         self._may_start_over = self._may_start_over and restored.state != COMPLETE
         self._context.remark(
-            "the command failed right after resuming from checkpoint %s: going one checkpoint back"
+            "the command failed right after resuming from checkpoint %s: using the previous checkpoint"
             % restored.checkpoint.name
         )
         checkpointing.uploads.give_up()

@@ -79,7 +79,7 @@ class Life:
             if body is not None:
                 return body
             if self._is_starting_over() or context.clock.mono_ms() > absent_until_ms:
-                raise GaveUp("the store has nothing at %s" % context.keys.order)
+                raise GaveUp("the store has no document at %s" % context.keys.order)
             time.sleep(_ABSENT_SCAN_SECONDS)
 
     def _has_result(self) -> bool:

@@ -79,7 +79,7 @@ class Running:
         """Before the job's first command: the job's user becomes the owner of fetched and restored files."""
         context, user = self._context, self._context.options.user
         if user is not None:
-            context.remark("the commands of this job run as a user of their own (uid %d)" % user)
+            context.remark("the commands of this job run as a separate user (uid %d)" % user)
             for path in context.paths.for_user:
                 give(path, user)
 
@@ -171,7 +171,7 @@ class Running:
             elif now_ms >= drain.kill_at_ms(self._checkpointing.upload_ms()):
                 killed_at_ms = now_ms
                 self._note_drain(drain)
-                context.remark("killing the command: the time to stop is over")
+                context.remark("killing the command: the time to stop has passed")
                 workload.kill()
             elif not workload.is_asked_to_stop:
                 self._note_drain(drain)
@@ -209,7 +209,7 @@ class Running:
         waiting = LastSave(self._checkpointing.uploads, self._checkpointing.scanner, drain, context.clock)
         until_ms = drain.kill_at_ms(self._checkpointing.upload_ms()) - _REQUEST_MS
         if self.is_command_running and asks_with != "SIGTERM":
-            context.remark("asking the command to save, with %s" % asks_with)
+            context.remark("asking the command to save with %s" % asks_with)
             workload.ask_to_save(getattr(signal, asks_with))
             waiting.wait_until(until_ms)
         elif self.is_command_running and not workload.handles_request_to_stop():

@@ -119,11 +119,11 @@ class Stages:
         trouble = context.trouble("reading the secrets")
         key_file = context.options.secret_key_file
         if key_file is None:
-            raise Failed("secrets", "The order names secrets, but the machine was given no key for them.")
+            raise Failed("secrets", "The order names secrets, but the machine has no key for them.")
         body = persist(lambda: context.store.get(context.keys.secrets), self._stopping.is_hopeless, trouble)
         if body is None:
             raise Failed(
-                "secrets", "The secrets are not in the store: they are read once, and were read before."
+                "secrets", "The secrets are no longer in the store: a machine has already read them."
             )
         try:
             values = unseal(body, read_key(key_file))
@@ -133,7 +133,7 @@ class Stages:
         persist(lambda: context.store.delete(context.keys.secrets), self._stopping.is_hopeless, trouble)
         missing = [name for name in names if name not in values]
         if missing:
-            raise Failed("secrets", "These secrets have no value: %s." % ", ".join(missing))
+            raise Failed("secrets", "Secrets without a value: %s." % ", ".join(missing))
         return {name: values[name] for name in names}
 
     def _left_ms(self) -> Optional[int]:

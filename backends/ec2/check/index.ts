@@ -128,7 +128,7 @@ async function checkPermissions(
   }
 }
 
-/** The profile's role. Most have the profile's name; a missing permission to read it is reported elsewhere. */
+/** Returns the name of the profile's role. Most have the profile's name; another check reports a missing permission to read it. */
 async function machineRoleArn(
   { api, config: { profile } }: Host,
   account: string,

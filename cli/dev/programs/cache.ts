@@ -69,7 +69,7 @@ export class ProgramCache<Version extends Versioned> {
       }
       const told: Partial<CacheRecord> & Versioned = { ...record }
       for (const name of ['sha256', 'sizeBytes'] as const) delete told[name]
-      // The remaining fields are the program's own version data and its origin.
+      // The remaining fields are the program's version data and origin.
       return { executable: { ...(told as Cached<Version>), path } }
     } catch {
       return { remark: `${path} has no readable install record; it will be replaced` }

@@ -19,7 +19,7 @@ class RestoreBook:
         self._keys = keys
         self._attempt_id = attempt_id
         self._clock = clock
-        self._trouble = Trouble("saying what became of a restored checkpoint", remark, clock)
+        self._trouble = Trouble("recording the outcome of a restored checkpoint", remark, clock)
         self._lock = threading.Lock()
         self._restores: List[dict] = []
         self._is_written = True

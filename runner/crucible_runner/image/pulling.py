@@ -101,7 +101,7 @@ class Puller:
             forget_login(self._folder)
         if not self._is_over():
             took = (wanted.image, in_words(self._clock.mono_ms() - began_ms), self._digest or "no digest reported")
-            self._remark("the image %s is here after %s (%s)" % took)
+            self._remark("the image %s is ready after %s (%s)" % took)
 
     def _try(self, wanted: Wanted, environment: Mapping[str, str]) -> Optional[Said]:
         """Returns the error, or None when the image is present."""

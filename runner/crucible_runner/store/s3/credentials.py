@@ -148,7 +148,7 @@ class Keyring:
             if not self._is_good(found):
                 found, troubles = self._find(True)
         if found is None:
-            why = "; ".join(troubles) or "there is neither a grant, nor a key, nor a role of the machine"
+            why = "; ".join(troubles) or "the machine has no grant, key or role"
             raise StoreError("no credentials for the store: %s" % why)
         return found
 

@@ -54,7 +54,7 @@ def parse_store_url(url: str) -> StorePlace:
     values = dict(told)
     unknown = [name for name in values if name not in _PARAMETERS]
     if unknown or len(told) != len(values) or parts.fragment:
-        raise _bad(url, "unknown parameter %r" % unknown[0] if unknown else "each parameter stands once")
+        raise _bad(url, "unknown parameter %r" % unknown[0] if unknown else "each parameter may occur once")
     endpoint = values.get("endpoint")
     if endpoint is not None and not _is_server(endpoint):
         raise _bad(url, "its endpoint %r must begin with http:// or https://" % endpoint)

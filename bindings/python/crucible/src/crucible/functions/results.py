@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 #: How the command line describes a file with a different digest.
-DIFFERS = "differs from what the job wrote"
+DIFFERS = "differs from the job's file"
 
 #: How a file describes a failure: the kind, and its fields.
 _FIELDS = {None: (), "exception": ("type", "message", "traceback"), "result": ("message",), "python": ("message",)}
