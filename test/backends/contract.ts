@@ -111,15 +111,19 @@ export function describeBackend(name: string, traits: Traits, makeHarness: () =>
         expect(await find(order.attemptId)).toEqual([])
         const { idempotency, runnerStart, capacityTypes, queues = false, ends } = backend.capabilities
         expect({
-          ...{ queues, billsUntilCalled: backend.capabilities.billsUntil === 'terminate' },
-          ...{ confirmsEnds: ends !== 'requested', looksForTags: idempotency === 'tag' },
+          queues,
+          billsUntilCalled: backend.capabilities.billsUntil === 'terminate',
+          confirmsEnds: ends !== 'requested',
+          looksForTags: idempotency === 'tag',
           startsLater: [runnerStart === 'after-launch', backend.start !== undefined],
-          ...{ keepsLogs: backend.logs !== undefined, takesHandOvers: h.handOvers !== undefined },
+          keepsLogs: backend.logs !== undefined,
+          takesHandOvers: h.handOvers !== undefined,
           interruptsMachines: backend.interrupt !== undefined && capacityTypes.includes('spot'),
         }).toEqual({
           ...traits,
           startsLater: [traits.startsLater, traits.startsLater],
-          ...{ tellsEnds: undefined, duplicatesAre: undefined },
+          tellsEnds: undefined,
+          duplicatesAre: undefined,
         })
       })
     })
@@ -395,7 +399,8 @@ export function describeBackend(name: string, traits: Traits, makeHarness: () =>
         await untilGone(ended)
         // An hour old: lists may lack a new one.
         const unknown = {
-          ...{ ...handle, id: `${newJobId()}-1` },
+          ...handle,
+          id: `${newJobId()}-1`,
           launchedAtMs: handle.launchedAtMs - 3_600_000,
         }
         const observations = await (await h.reopen()).observe([unknown, handle, ended, handle], patiently())

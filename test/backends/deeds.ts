@@ -42,7 +42,7 @@ export function deedsOn(harness: () => Harness) {
     let handles: MachineHandle[] = []
     await until(async () => {
       const sentUntilMs = isTag ? await sends.sentUntilMs(SEND_MS) : undefined
-      const outcome = await backend.find(attemptId, { ...patiently(), ...defined({ sentUntilMs }) })
+      const outcome = await backend.find(attemptId, { ...patiently(), sentUntilMs })
       handles = outcome.kind === 'found' ? outcome.handles : []
       return outcome.kind !== 'unsettled'
     })

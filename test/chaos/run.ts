@@ -187,7 +187,7 @@ function specOf(stage: Stage, { stepSeconds }: Plan, { job, id }: { job: JobPlan
     resources: {},
     isInterruptible: true,
     checkpoint: {},
-    ...(job.budget === undefined ? {} : { budgetMicroUsd: microUsd(job.budget) }),
+    budgetMicroUsd: job.budget === undefined ? undefined : microUsd(job.budget),
     backends: [],
     optimize: 'cost',
     retries: job.retries,

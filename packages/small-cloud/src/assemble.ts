@@ -111,13 +111,24 @@ function assembleAws({ world, clock, ids, faults, journal, pool }: Ground) {
   const quotas = new QuotaBook(world, nowMs)
   const regionOf = ({ region }: Instance): Region => ec2.region(region)
   const power: PowerSupply = new PowerSupply({
-    ...{ world, clock, identities, pool, regionOf },
+    world,
+    clock,
+    identities,
+    pool,
+    regionOf,
     registriesFor: (instance) => (question) =>
       registries.ask(question, { occasion: occasionOf(instance), hasInternet: power.hasInternet(instance) }),
   })
   const life = new Life({ world, clock, faults, market, pool, power, regionOf })
   const ec2: Ec2 = new Ec2({
-    ...{ world, clock, ids, market, faults, throttle, identities, quotas },
+    world,
+    clock,
+    ids,
+    market,
+    faults,
+    throttle,
+    identities,
+    quotas,
     lifecycle: life,
   })
   const agents = new Agents(ec2)
@@ -134,7 +145,11 @@ function assembleAws({ world, clock, ids, faults, journal, pool }: Ground) {
   ]
   const dispatch = new Dispatch({
     services: new Map(services.map((service) => [service.name, service])),
-    ...{ identities, faults, throttle, journal, clock },
+    identities,
+    faults,
+    throttle,
+    journal,
+    clock,
     regions: world.regions,
     requestId: () => ids.uuid(),
     wallMs: () => Date.now() + world.ahead,

@@ -23,7 +23,9 @@ async function launched(
 describe('spot in an account that never had any', () => {
   it('needs a role of its own, or somebody who may make it', async () => {
     const allowing = (...Action: string[]) => ({
-      ...{ accessKeyId: 'worker', secretAccessKey: 'secret', managed: [] },
+      accessKeyId: 'worker',
+      secretAccessKey: 'secret',
+      managed: [],
       policies: { p: { Version: '2012-10-17', Statement: [{ Effect: 'Allow', Action, Resource: '*' }] } },
     })
     const test = await testCloud({ linkedRoles: [], users: { worker: allowing('ec2:*') } })
@@ -31,7 +33,10 @@ describe('spot in an account that never had any', () => {
     const spot = (by: sdk.EC2Client) =>
       by.send(
         new sdk.RunInstancesCommand({
-          ...{ ...IMAGE, MinCount: 1, MaxCount: 1, InstanceType: 'm5.large' },
+          ...IMAGE,
+          MinCount: 1,
+          MaxCount: 1,
+          InstanceType: 'm5.large',
           InstanceMarketOptions: { MarketType: 'spot' },
         }),
       )

@@ -31,7 +31,9 @@ export async function offeringsOf(
 ): Promise<CapacityBlockOffering[]> {
   const { CapacityBlockOfferings } = await clients.ec2.send(
     new DescribeCapacityBlockOfferingsCommand({
-      ...{ InstanceType: TYPE, InstanceCount, CapacityDurationHours: 48 },
+      InstanceType: TYPE,
+      InstanceCount,
+      CapacityDurationHours: 48,
     }),
   )
   return CapacityBlockOfferings!
@@ -50,7 +52,9 @@ export function buy(
 ): Promise<PurchaseCapacityBlockResult> {
   return ec2.send(
     new PurchaseCapacityBlockCommand({
-      ...{ CapacityBlockOfferingId, InstancePlatform: 'Linux/UNIX', TagSpecifications: TAGS },
+      CapacityBlockOfferingId,
+      InstancePlatform: 'Linux/UNIX',
+      TagSpecifications: TAGS,
       ...more,
     }),
   )

@@ -45,7 +45,8 @@ async function extensionsOf(
 ): Promise<CapacityBlockExtensionOffering[]> {
   const { CapacityBlockExtensionOfferings } = await clients.ec2.send(
     new DescribeCapacityBlockExtensionOfferingsCommand({
-      ...{ CapacityReservationId, CapacityBlockExtensionDurationHours: hours },
+      CapacityReservationId,
+      CapacityBlockExtensionDurationHours: hours,
     }),
   )
   return CapacityBlockExtensionOfferings!
@@ -77,16 +78,23 @@ describe('an extension of a Capacity Block', () => {
     const before = test.cloud.reservations()[0]!.bill.upfrontUsd
     const [offering] = await extensionsOf(test, block, 48)
     expect(offering).toMatchObject({
-      ...{ CapacityBlockExtensionOfferingId: expect.stringMatching(/^cbe-/), InstanceCount: 2 },
-      ...{ InstanceType: TYPE, AvailabilityZone: ZONE, CurrencyCode: 'USD', StartDate: block.StartDate },
-      ...{ CapacityBlockExtensionStartDate: block.EndDate, CapacityBlockExtensionDurationHours: 48 },
+      CapacityBlockExtensionOfferingId: expect.stringMatching(/^cbe-/),
+      InstanceCount: 2,
+      InstanceType: TYPE,
+      AvailabilityZone: ZONE,
+      CurrencyCode: 'USD',
+      StartDate: block.StartDate,
+      CapacityBlockExtensionStartDate: block.EndDate,
+      CapacityBlockExtensionDurationHours: 48,
       CapacityBlockExtensionEndDate: new Date(block.EndDate!.getTime() + 2 * DAY_MS),
     })
     expect(Number(offering!.UpfrontFee)).toBeCloseTo(30 * 2 * 48)
     const bought = await extend(test, block, offering!)
     expect(bought).toMatchObject({
-      ...{ CapacityBlockExtensionStatus: 'payment-pending', UpfrontFee: offering!.UpfrontFee },
-      ...{ CapacityReservationId: block.CapacityReservationId, InstanceCount: 2 },
+      CapacityBlockExtensionStatus: 'payment-pending',
+      UpfrontFee: offering!.UpfrontFee,
+      CapacityReservationId: block.CapacityReservationId,
+      InstanceCount: 2,
       CapacityBlockExtensionOfferingId: offering!.CapacityBlockExtensionOfferingId,
     })
     expect((await listed(test))[0]!.EndDate).toEqual(block.EndDate)
@@ -111,7 +119,8 @@ describe('an extension of a Capacity Block', () => {
     await extend(test, block, offering!)
     await test.clock.advance(10 * MINUTE_MS)
     expect((await history(test)).map((each) => each.CapacityBlockExtensionStatus)).toEqual([
-      ...['payment-failed', 'payment-succeeded'],
+      'payment-failed',
+      'payment-succeeded',
     ])
     expect((await listed(test))[0]!.EndDate).toEqual(offering!.CapacityBlockExtensionEndDate)
   })
@@ -131,7 +140,9 @@ describe('an extension of a Capacity Block', () => {
     const [test, block] = await cloudWithBlock()
     const [offering] = await extensionsOf(test, block)
     test.cloud.addFault({
-      ...{ fault: 'lost-answer', where: { action: 'PurchaseCapacityBlockExtension' }, times: 1 },
+      fault: 'lost-answer',
+      where: { action: 'PurchaseCapacityBlockExtension' },
+      times: 1,
     })
     await refusal(extend(test, block, offering!))
     expect(await code(extend(test, block, offering!))).toBe('InvalidCapacityReservationState')
@@ -214,7 +225,9 @@ describe('an extension of a Capacity Block', () => {
     await extend(test, block, offering!)
     const { clients } = test
     test.cloud.addFault({
-      ...{ fault: 'stale-list', for: '1m', where: { action: 'DescribeCapacityBlockExtensionHistory' } },
+      fault: 'stale-list',
+      for: '1m',
+      where: { action: 'DescribeCapacityBlockExtensionHistory' },
     })
     expect(await history(test)).toEqual([])
     await test.clock.advance(MINUTE_MS)
@@ -246,7 +259,9 @@ describe('the status of Capacity Blocks', () => {
     const { CapacityReservationId } = block
     expect(await statusOf(test, [CapacityBlockId!])).toEqual([
       {
-        ...{ CapacityBlockId, InterconnectStatus: 'ok', ...counts },
+        CapacityBlockId,
+        InterconnectStatus: 'ok',
+        ...counts,
         CapacityReservationStatuses: [{ CapacityReservationId, ...counts }],
       },
     ])
@@ -261,7 +276,10 @@ async function launchInto(
 ): Promise<string> {
   const { Instances } = await clients.ec2.send(
     new RunInstancesCommand({
-      ...{ ImageId: IMAGE, InstanceType: InstanceType as 'p5.48xlarge', MinCount: 1, MaxCount: 1 },
+      ImageId: IMAGE,
+      InstanceType: InstanceType as 'p5.48xlarge',
+      MinCount: 1,
+      MaxCount: 1,
       Placement: { AvailabilityZone: ZONE },
       InstanceMarketOptions: { MarketType: 'capacity-block' },
       CapacityReservationSpecification: { CapacityReservationTarget: { CapacityReservationId } },
@@ -277,21 +295,26 @@ describe('the right to extend', () => {
         Statement: [
           { Effect: 'Allow', Action: 'ec2:Describe*', Resource: '*' },
           {
-            ...{ Effect: 'Allow', Action: 'ec2:PurchaseCapacityBlockExtension', Resource: '*' },
+            Effect: 'Allow',
+            Action: 'ec2:PurchaseCapacityBlockExtension',
+            Resource: '*',
             Condition: { StringEquals: { 'ec2:ResourceTag/intent': intent } },
           },
         ],
       },
     })
     const user = (name: string, intent: string) => ({
-      ...{ accessKeyId: name, secretAccessKey: name, policies: mayExtend(intent) },
+      accessKeyId: name,
+      secretAccessKey: name,
+      policies: mayExtend(intent),
     })
     const [test, block] = await cloudWithBlock({
       users: { own: user('own', 'i-1'), other: user('other', 'i-2') },
     })
     const [offering] = await extensionsOf(test, block)
     const as = (name: string): TestCloud => ({
-      ...{ ...test, clients: clientsOf(test.cloud.endpoint, { accessKeyId: name, secretAccessKey: name }) },
+      ...test,
+      clients: clientsOf(test.cloud.endpoint, { accessKeyId: name, secretAccessKey: name }),
     })
     expect(await code(extend(as('other'), block, offering!))).toBe('UnauthorizedOperation')
     await extend(as('own'), block, offering!)
@@ -312,7 +335,8 @@ describe('AWS', () => {
     expect((await listed(test))[0]!.EndDate).toEqual(new Date(clock.nowMs() + 2 * HOUR_MS))
     await clock.advance(80 * MINUTE_MS)
     expect(cloud.reservations()[0]!.notices).toEqual([
-      ...['Capacity Block Delivered', 'Capacity Block Expiration Warning'],
+      'Capacity Block Delivered',
+      'Capacity Block Expiration Warning',
       `EC2 Capacity Reservation Instance Interruption Warning: ${instance}`,
     ])
     await clock.advance(10 * MINUTE_MS + UP_MS)
@@ -326,7 +350,9 @@ describe('AWS', () => {
     const reservation = block.CapacityReservationId!
     const post = async (door: string, body: object): Promise<[number, unknown]> => {
       const answer = await fetch(`${test.cloud.endpoint}/_sim/${door}`, {
-        ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) },
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
       })
       return [answer.status, await answer.json()]
     }
@@ -389,7 +415,9 @@ describe('an UltraServer', () => {
     const describe = (UltraserverCount: number) =>
       ec2.send(
         new DescribeCapacityBlockOfferingsCommand({
-          ...{ UltraserverType: ultraserver, UltraserverCount, CapacityDurationHours: 24 },
+          UltraserverType: ultraserver,
+          UltraserverCount,
+          CapacityDurationHours: 24,
         }),
       )
     expect(await code(describe(2))).toBe('InvalidParameterValue')

@@ -67,7 +67,9 @@ async function errorsOf({ world = {}, template = PROFILE, target = ON_DEMAND, ac
 const user = (...deny: object[]): WorldText => ({
   users: {
     ann: {
-      ...{ accessKeyId: 'ann', secretAccessKey: 's', managed: ['AdministratorAccess'] },
+      accessKeyId: 'ann',
+      secretAccessKey: 's',
+      managed: ['AdministratorAccess'],
       policies: { no: { Statement: deny.map((each) => ({ Effect: 'Deny', Resource: '*', ...each })) } },
     },
   },
@@ -125,7 +127,8 @@ describe('an instant fleet that cannot launch', () => {
   it('says of each pool that the role of spot machines is missing', async () => {
     const { told } = await errorsOf({
       world: { linkedRoles: [], ...user({ Action: 'iam:CreateServiceLinkedRole' }) },
-      ...{ target: SPOT, accessKeyId: 'ann' },
+      target: SPOT,
+      accessKeyId: 'ann',
     })
     expect(told).toMatchObject([
       { code: 'AuthFailure.ServiceLinkedRoleCreationNotPermitted', type: 'g5.xlarge', lifecycle: 'spot' },

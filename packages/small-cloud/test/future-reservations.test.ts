@@ -34,8 +34,12 @@ async function reserve(
 ): Promise<CapacityReservation> {
   const made = await clients.ec2.send(
     new CreateCapacityReservationCommand({
-      ...{ InstanceType: TYPE, InstancePlatform: 'Linux/UNIX', InstanceCount: 2, AvailabilityZone: ZONE },
-      ...{ InstanceMatchCriteria: 'targeted', TagSpecifications: TAGS },
+      InstanceType: TYPE,
+      InstancePlatform: 'Linux/UNIX',
+      InstanceCount: 2,
+      AvailabilityZone: ZONE,
+      InstanceMatchCriteria: 'targeted',
+      TagSpecifications: TAGS,
       ...more,
     }),
   )
@@ -48,7 +52,8 @@ const reserveAhead = (
   more: Partial<CreateCapacityReservationCommandInput> = {},
 ): Promise<CapacityReservation> =>
   reserve(test, {
-    ...{ StartDate: new Date(test.clock.nowMs() + 10 * DAY_MS), DeliveryPreference: 'incremental' },
+    StartDate: new Date(test.clock.nowMs() + 10 * DAY_MS),
+    DeliveryPreference: 'incremental',
     CommitmentDuration: (COMMITMENT_DAYS * DAY_MS) / 1000,
     ...more,
   })
@@ -103,8 +108,12 @@ describe('a future-dated reservation', () => {
     const made = await reserveAhead(test)
     const commitmentEnd = new Date(made.StartDate!.getTime() + COMMITMENT_DAYS * DAY_MS)
     expect(made).toMatchObject({
-      ...{ State: 'assessing', AvailableInstanceCount: 0, TotalInstanceCount: 2, EndDateType: 'unlimited' },
-      ...{ DeliveryPreference: 'incremental', Tags: [{ Key: 'intent', Value: 'i-1' }] },
+      State: 'assessing',
+      AvailableInstanceCount: 0,
+      TotalInstanceCount: 2,
+      EndDateType: 'unlimited',
+      DeliveryPreference: 'incremental',
+      Tags: [{ Key: 'intent', Value: 'i-1' }],
       CapacityAllocations: [{ AllocationType: 'future', Count: 2 }],
       CommitmentInfo: { CommittedInstanceCount: 2, CommitmentDuration: COMMITMENT_DAYS * 24 * 3600 },
     })
@@ -126,7 +135,9 @@ describe('a future-dated reservation', () => {
     const test = await quietCloud()
     const StartDate = new Date(test.clock.nowMs() + 5 * DAY_MS)
     test.cloud.addFault({
-      ...{ fault: 'lost-answer', where: { action: 'CreateCapacityReservation' }, times: 1 },
+      fault: 'lost-answer',
+      where: { action: 'CreateCapacityReservation' },
+      times: 1,
     })
     await refusal(reserveAhead(test, { StartDate, ClientToken: 'intent-1' }))
     await test.clock.advance(MINUTE_MS)
@@ -197,7 +208,8 @@ describe('a future-dated reservation', () => {
     expect(await code(modify(test, made, { InstanceCount: 3 }))).toBe('InvalidCapacityReservationState')
     await advanceTo(test, made.StartDate!)
     const end = (days: number) => ({
-      ...{ EndDateType: 'limited' as const, EndDate: new Date(made.StartDate!.getTime() + days * DAY_MS) },
+      EndDateType: 'limited' as const,
+      EndDate: new Date(made.StartDate!.getTime() + days * DAY_MS),
     })
     expect(await code(modify(test, made, { InstanceCount: 1 }))).toBe('OperationNotPermitted')
     expect(await code(modify(test, made, end(COMMITMENT_DAYS - 1)))).toBe('OperationNotPermitted')
@@ -231,20 +243,24 @@ describe('the cancellation of a future-dated reservation', () => {
     const quote = await quoteFor(test, made)
     const commitmentEnd = new Date(test.clock.nowMs() + 15 * DAY_MS)
     expect(quote).toMatchObject({
-      ...{ QuoteState: 'active', CapacityReservationId: made.CapacityReservationId },
+      QuoteState: 'active',
+      CapacityReservationId: made.CapacityReservationId,
       ExpirationTime: new Date(test.clock.nowMs() + DAY_MS),
       CurrentConfiguration: { InstanceCount: 2, ReservationState: 'active' },
       CancellationTerms: [
         {
-          ...{ CancellationType: 'commitment-wind-down', ReservationState: 'cancelling' },
-          ...{ CommittedInstanceCount: 2, ChargeCommitmentDurationHours: 15 * 24 },
+          CancellationType: 'commitment-wind-down',
+          ReservationState: 'cancelling',
+          CommittedInstanceCount: 2,
+          ChargeCommitmentDurationHours: 15 * 24,
           ChargeEndDate: commitmentEnd,
         },
       ],
     })
     await cancel(test, made, withQuote(quote))
     expect((await listed(test))[0]).toMatchObject({
-      ...{ State: 'cancelling', AvailableInstanceCount: 0 },
+      State: 'cancelling',
+      AvailableInstanceCount: 0,
       CapacityAllocations: [{ AllocationType: 'cancelling', Count: 2 }],
     })
     expect(await code(cancel(test, made, withQuote(quote)))).toBe('InvalidCapacityReservationState')
@@ -362,7 +378,9 @@ describe('splitting an on-demand reservation', () => {
   ) =>
     clients.ec2.send(
       new CreateCapacityReservationBySplittingCommand({
-        ...{ SourceCapacityReservationId: CapacityReservationId, InstanceCount: count, ClientToken: token },
+        SourceCapacityReservationId: CapacityReservationId,
+        InstanceCount: count,
+        ClientToken: token,
         TagSpecifications: [{ ResourceType: 'capacity-reservation', Tags: [{ Key: 'new', Value: 'yes' }] }],
       }),
     )
@@ -382,8 +400,12 @@ describe('splitting an on-demand reservation', () => {
         CapacityReservationId: source.CapacityReservationId,
       },
       DestinationCapacityReservation: {
-        ...{ TotalInstanceCount: 2, AvailableInstanceCount: 2, State: 'active', InstanceType: TYPE },
-        ...{ InstanceMatchCriteria: 'targeted', Tags: [{ Key: 'new', Value: 'yes' }] },
+        TotalInstanceCount: 2,
+        AvailableInstanceCount: 2,
+        State: 'active',
+        InstanceType: TYPE,
+        InstanceMatchCriteria: 'targeted',
+        Tags: [{ Key: 'new', Value: 'yes' }],
       },
     })
     const again = await split(test, source, { count: 2, token: 't' })
@@ -402,7 +424,10 @@ describe('splitting an on-demand reservation', () => {
     const { CapacityReservationId } = source
     await test.clients.ec2.send(
       new RunInstancesCommand({
-        ...{ ImageId: IMAGE, InstanceType: TYPE, MinCount: 2, MaxCount: 2 },
+        ImageId: IMAGE,
+        InstanceType: TYPE,
+        MinCount: 2,
+        MaxCount: 2,
         Placement: { AvailabilityZone: ZONE },
         CapacityReservationSpecification: { CapacityReservationTarget: { CapacityReservationId } },
       }),

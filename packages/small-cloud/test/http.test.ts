@@ -166,7 +166,11 @@ describe('an HTTP service of the small cloud', () => {
     await call('GET /boxes', undefined, { authorization: '' })
     expect(journal.calls({ service: 'lambda' })).toMatchObject([
       {
-        ...{ action: 'make', caller: 'owner', isMutating: true, outcome: 'ok', isAnswerLost: false },
+        action: 'make',
+        caller: 'owner',
+        isMutating: true,
+        outcome: 'ok',
+        isAnswerLost: false,
         parameters: { shelf: 'top', name: 'a', size: 1 },
       },
       { action: 'make', outcome: 'wrong' },

@@ -314,8 +314,12 @@ describe('permissions', () => {
       ann.ssm.send(new SendCommandCommand({ DocumentName, InstanceIds, Parameters: { commands: ['true'] } }))
     const tagIt = new CreateTagsCommand({ Resources: [theirs], Tags: [{ Key: tag, Value: 'd' }] })
     const denied = [
-      ...[ann.ec2.send(new DescribeRegionsCommand({})), ann.ec2.send(tagIt), end(theirs)],
-      ...[command([theirs]), command([ours, theirs]), command([ours], 'AWS-RunPatchBaseline')],
+      ann.ec2.send(new DescribeRegionsCommand({})),
+      ann.ec2.send(tagIt),
+      end(theirs),
+      command([theirs]),
+      command([ours, theirs]),
+      command([ours], 'AWS-RunPatchBaseline'),
     ]
     const codes = await Promise.all(denied.map(async (each) => (await refusal(each)).code))
     const [unauthorized, forbidden] = ['UnauthorizedOperation', 'AccessDeniedException']

@@ -32,7 +32,8 @@ async function open(lambda: Lambda = {}, world: WorldText = {}): Promise<Api> {
       const answer = await fetch(`${endpoint}/api/v1${path}`, {
         method,
         headers: {
-          ...{ authorization: `Bearer ${apiKey}`, 'user-agent': 'small-cloud-test' },
+          authorization: `Bearer ${apiKey}`,
+          'user-agent': 'small-cloud-test',
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           ...headers,
         },
@@ -101,18 +102,26 @@ describe('the API of Lambda', () => {
   it('launches an instance with its tags, name, hostname and user data', async () => {
     const { test, call, launch, status } = await open()
     const id = await launch({
-      ...{ name: 'a name', hostname: 'job-1-s1', user_data: '#!/bin/sh\ntrue\n' },
+      name: 'a name',
+      hostname: 'job-1-s1',
+      user_data: '#!/bin/sh\ntrue\n',
       tags: [{ key: 'crucible:job', value: 'one' }],
     })
     expect(await status(id)).toBe('booting')
     await test.clock.advance(UP_MS)
     expect((await call(`GET /instances/${id}`)).body).toMatchObject({
-      ...{ id, name: 'a name', hostname: 'job-1-s1', status: 'active', ssh_key_names: ['crucible'] },
-      ...{ region: { name: 'us-west-3' }, instance_type: { name: 'gpu_1x_h100_pcie' } },
+      id,
+      name: 'a name',
+      hostname: 'job-1-s1',
+      status: 'active',
+      ssh_key_names: ['crucible'],
+      region: { name: 'us-west-3' },
+      instance_type: { name: 'gpu_1x_h100_pcie' },
       tags: [{ key: 'crucible:job', value: 'one' }],
     })
     expect(test.machines.get(id)!.spec).toMatchObject({
-      ...{ userData: '#!/bin/sh\ntrue\n', hostname: 'job-1-s1' },
+      userData: '#!/bin/sh\ntrue\n',
+      hostname: 'job-1-s1',
       gpus: [{ name: 'NVIDIA H100', memoryMiB: 76_294 }],
     })
   })

@@ -132,7 +132,9 @@ describe('the life of an instance', () => {
 
   it('is charged with its disks and its public address', async () => {
     const subnets = ZONES.slice(0, 2).map((zone, at) => ({
-      ...{ zone, egress: at === 0 ? ('public' as const) : ('endpoints' as const), isDefault: true },
+      zone,
+      egress: at === 0 ? ('public' as const) : ('endpoints' as const),
+      isDefault: true,
     }))
     const test = await testCloud({
       durations: { pending: 0 },
@@ -142,7 +144,8 @@ describe('the life of an instance', () => {
     const BlockDeviceMappings = [{ DeviceName: '/dev/sda1', Ebs: { VolumeSize: 720 } }]
     for (const { zone: AvailabilityZone } of subnets)
       await run(test, {
-        ...{ InstanceType: 'x1.mine' as never, BlockDeviceMappings },
+        InstanceType: 'x1.mine' as never,
+        BlockDeviceMappings,
         Placement: { AvailabilityZone },
       })
     await test.clock.advance(3_600_000)

@@ -240,7 +240,10 @@ async function everything({ clients: { ec2 }, clock }: Awaited<ReturnType<typeof
   })) as sdk.CreateCapacityReservationResult
   const { CapacityReservationId } = CapacityReservation!
   await send('RunInstances', {
-    ...{ ImageId: IMAGE, InstanceType: 'g5.xlarge', MinCount: 1, MaxCount: 1 },
+    ImageId: IMAGE,
+    InstanceType: 'g5.xlarge',
+    MinCount: 1,
+    MaxCount: 1,
     Placement: { AvailabilityZone: 'us-east-1a' },
     CapacityReservationSpecification: { CapacityReservationTarget: { CapacityReservationId } },
   })
@@ -249,7 +252,10 @@ async function everything({ clients: { ec2 }, clock }: Awaited<ReturnType<typeof
   )) as sdk.DescribeCapacityReservationsResult
   const ofBlock = CapacityReservations!.find(({ ReservationType }) => ReservationType === 'capacity-block')!
   await send('RunInstances', {
-    ...{ ImageId: IMAGE, InstanceType: 'p5.48xlarge', MinCount: 1, MaxCount: 1 },
+    ImageId: IMAGE,
+    InstanceType: 'p5.48xlarge',
+    MinCount: 1,
+    MaxCount: 1,
     Placement: { AvailabilityZone: 'us-east-1a' },
     InstanceMarketOptions: { MarketType: 'capacity-block' },
     CapacityReservationSpecification: {
@@ -258,7 +264,9 @@ async function everything({ clients: { ec2 }, clock }: Awaited<ReturnType<typeof
   })
   await send('DescribeCapacityBlocks')
   const { CapacityBlockOfferings } = (await send('DescribeCapacityBlockOfferings', {
-    ...{ InstanceType: 'p5.48xlarge', InstanceCount: 2, CapacityDurationHours: 24 },
+    InstanceType: 'p5.48xlarge',
+    InstanceCount: 2,
+    CapacityDurationHours: 24,
   })) as sdk.DescribeCapacityBlockOfferingsResult
   await send('PurchaseCapacityBlock', {
     CapacityBlockOfferingId: CapacityBlockOfferings![0]!.CapacityBlockOfferingId,
@@ -268,7 +276,8 @@ async function everything({ clients: { ec2 }, clock }: Awaited<ReturnType<typeof
   await send('DescribeCapacityBlockStatus')
   const extended = { CapacityReservationId: ofBlock.CapacityReservationId }
   const { CapacityBlockExtensionOfferings } = (await send('DescribeCapacityBlockExtensionOfferings', {
-    ...{ ...extended, CapacityBlockExtensionDurationHours: 24 },
+    ...extended,
+    CapacityBlockExtensionDurationHours: 24,
   })) as sdk.DescribeCapacityBlockExtensionOfferingsResult
   const [{ CapacityBlockExtensionOfferingId }] = CapacityBlockExtensionOfferings as [
     sdk.CapacityBlockExtensionOffering,
@@ -279,14 +288,19 @@ async function everything({ clients: { ec2 }, clock }: Awaited<ReturnType<typeof
   await send('GetSpotPlacementScores', { InstanceTypes: ['g5.xlarge'], TargetCapacity: 1 })
   await send('ModifyCapacityReservation', { CapacityReservationId, InstanceCount: 2 })
   await send('CreateCapacityReservationBySplitting', {
-    ...{ SourceCapacityReservationId: CapacityReservationId, InstanceCount: 1 },
+    SourceCapacityReservationId: CapacityReservationId,
+    InstanceCount: 1,
     TagSpecifications: [{ ResourceType: 'capacity-reservation', Tags: [{ Key: 'a', Value: 'b' }] }],
   })
   await send('CancelCapacityReservation', { CapacityReservationId })
   const future = (await send('CreateCapacityReservation', {
-    ...{ InstanceType: 'g5.xlarge', InstancePlatform: 'Linux/UNIX', InstanceCount: 8 },
-    ...{ AvailabilityZone: 'us-east-1a', InstanceMatchCriteria: 'targeted' },
-    ...{ StartDate: new Date(clock.nowMs() + 10 * 86_400_000), CommitmentDuration: 14 * 86_400 },
+    InstanceType: 'g5.xlarge',
+    InstancePlatform: 'Linux/UNIX',
+    InstanceCount: 8,
+    AvailabilityZone: 'us-east-1a',
+    InstanceMatchCriteria: 'targeted',
+    StartDate: new Date(clock.nowMs() + 10 * 86_400_000),
+    CommitmentDuration: 14 * 86_400,
     DeliveryPreference: 'incremental',
   })) as sdk.CreateCapacityReservationResult
   await clock.advance(1_000)
@@ -299,7 +313,8 @@ async function everything({ clients: { ec2 }, clock }: Awaited<ReturnType<typeof
   })) as sdk.CreateCapacityReservationCancellationQuoteResult
   await send('DescribeCapacityReservationCancellationQuotes')
   await send('CancelCapacityReservation', {
-    ...{ ...ofFuture, ApplyCancellationCharges: 'commitment-wind-down' },
+    ...ofFuture,
+    ApplyCancellationCharges: 'commitment-wind-down',
     QuoteId: quoted.CapacityReservationCancellationQuote!.CapacityReservationCancellationQuoteId,
   })
   await send('DescribeCapacityReservations')

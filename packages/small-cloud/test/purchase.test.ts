@@ -33,9 +33,16 @@ describe('the purchase of a Capacity Block', () => {
     const offering = await laterOffering(test)
     const { CapacityReservation: bought, CapacityBlocks } = await buy(test.clients.ec2, offering)
     expect(bought).toMatchObject({
-      ...{ State: 'payment-pending', ReservationType: 'capacity-block', InstanceMatchCriteria: 'targeted' },
-      ...{ InstanceType: TYPE, AvailabilityZone: ZONE, TotalInstanceCount: 2, AvailableInstanceCount: 0 },
-      ...{ StartDate: offering.StartDate, EndDate: offering.EndDate, EndDateType: 'limited' },
+      State: 'payment-pending',
+      ReservationType: 'capacity-block',
+      InstanceMatchCriteria: 'targeted',
+      InstanceType: TYPE,
+      AvailabilityZone: ZONE,
+      TotalInstanceCount: 2,
+      AvailableInstanceCount: 0,
+      StartDate: offering.StartDate,
+      EndDate: offering.EndDate,
+      EndDateType: 'limited',
       Tags: [{ Key: 'intent', Value: 'i-1' }],
       CapacityReservationId: expect.stringMatching(/^cr-/),
     })
@@ -71,7 +78,8 @@ describe('the purchase of a Capacity Block', () => {
     const test = await cloudThatSells()
     const offering = await laterOffering(test)
     expect(await refusal(buy(test.clients.ec2, offering, { DryRun: true }))).toMatchObject({
-      ...{ code: 'DryRunOperation', status: 412 },
+      code: 'DryRunOperation',
+      status: 412,
     })
     const unknown = { CapacityBlockOfferingId: `cb-0${'1'.repeat(16)}` }
     expect((await refusal(buy(test.clients.ec2, unknown, { DryRun: true }))).code).toBe(
@@ -96,7 +104,9 @@ describe('the purchase of a Capacity Block', () => {
     expect(await Promise.all(codes.map(async (call) => (await refusal(call)).code))).toEqual([
       'InvalidCapacityBlockOfferingIdNotFound',
       'InvalidCapacityBlockOfferingIdMalformed',
-      ...['InvalidParameterValue', 'InvalidParameterValue', 'InvalidParameterValue'],
+      'InvalidParameterValue',
+      'InvalidParameterValue',
+      'InvalidParameterValue',
     ])
     expect(await listed(test)).toEqual([])
   })
@@ -278,7 +288,10 @@ describe('a launch into a block that has not begun', () => {
     const launch = () =>
       test.clients.ec2.send(
         new RunInstancesCommand({
-          ...{ ImageId: IMAGE, InstanceType: TYPE, MinCount: 1, MaxCount: 1 },
+          ImageId: IMAGE,
+          InstanceType: TYPE,
+          MinCount: 1,
+          MaxCount: 1,
           Placement: { AvailabilityZone: ZONE },
           InstanceMarketOptions: { MarketType: 'capacity-block' },
           CapacityReservationSpecification: { CapacityReservationTarget: { CapacityReservationId } },
@@ -319,7 +332,8 @@ describe('an uncertain purchase', () => {
     const abort = new AbortController()
     const call = test.clients.ec2.send(
       new PurchaseCapacityBlockCommand({
-        ...{ CapacityBlockOfferingId: offering.CapacityBlockOfferingId, InstancePlatform: 'Linux/UNIX' },
+        CapacityBlockOfferingId: offering.CapacityBlockOfferingId,
+        InstancePlatform: 'Linux/UNIX',
       }),
       { abortSignal: abort.signal },
     )
@@ -379,7 +393,9 @@ describe('the right to purchase', () => {
     ],
   })
   const user = (name: string, policy: object) => ({
-    ...{ accessKeyId: name, secretAccessKey: name, policies: { own: policy as never } },
+    accessKeyId: name,
+    secretAccessKey: name,
+    policies: { own: policy as never },
   })
   const BUYER = ['ec2:DescribeCapacityBlockOfferings', 'ec2:PurchaseCapacityBlock', 'ec2:CreateTags']
 

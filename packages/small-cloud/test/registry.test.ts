@@ -28,11 +28,15 @@ const WORLD: WorldText = {
 }
 
 const pull = (image: string, password?: string): RegistryQuestion => ({
-  ...{ verb: 'pull', registry: image.split('/')[0]!, image },
+  verb: 'pull',
+  registry: image.split('/')[0]!,
+  image,
   ...(password === undefined ? {} : { login: { username: 'AWS', password } }),
 })
 const login = (registry: string, password: string): RegistryQuestion => ({
-  ...{ verb: 'login', registry, login: { username: 'AWS', password } },
+  verb: 'login',
+  registry,
+  login: { username: 'AWS', password },
 })
 
 describe("Amazon's own registry", () => {
@@ -79,7 +83,9 @@ describe('any registry', () => {
   it('is there for machines with a way to the Internet, for which endpoints do not do', async () => {
     const zones = ['us-east-1a', 'us-east-1b', 'us-east-1c']
     const subnets = (['public', 'nat', 'endpoints'] as const).map((egress, i) => ({
-      ...{ zone: zones[i]!, egress, isDefault: true },
+      zone: zones[i]!,
+      egress,
+      isDefault: true,
     }))
     const { clock, clients, machines } = await testCloud({ regions: { 'us-east-1': { zones, subnets } } })
     const answers = []

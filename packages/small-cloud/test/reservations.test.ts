@@ -34,12 +34,20 @@ const ZONE = 'us-east-1a'
 const EXACT = { payment: '5m', slotReturn: '3m' } as const
 
 const block = (more: Partial<ReservationText> = {}): ReservationText => ({
-  ...{ kind: 'capacity-block', type: 'p5.48xlarge', zone: ZONE, count: 2 },
-  ...{ starts: '1h', ends: '25h', upfrontUsd: 1_888 },
+  kind: 'capacity-block',
+  type: 'p5.48xlarge',
+  zone: ZONE,
+  count: 2,
+  starts: '1h',
+  ends: '25h',
+  upfrontUsd: 1_888,
   ...more,
 })
 const onDemand = (more: Partial<ReservationText> = {}): ReservationText => ({
-  ...{ kind: 'on-demand', type: TYPE, zone: ZONE, count: 2 },
+  kind: 'on-demand',
+  type: TYPE,
+  zone: ZONE,
+  count: 2,
   ...more,
 })
 
@@ -56,7 +64,10 @@ async function run(
 ): Promise<Instance[]> {
   const { Instances } = await clients.ec2.send(
     new RunInstancesCommand({
-      ...{ ImageId: IMAGE, InstanceType: TYPE, MinCount: 1, MaxCount: 1 },
+      ImageId: IMAGE,
+      InstanceType: TYPE,
+      MinCount: 1,
+      MaxCount: 1,
       Placement: { AvailabilityZone: ZONE },
       ...more,
     }),
@@ -92,9 +103,15 @@ describe('a Capacity Block', () => {
       return [(await described(test)).State, CapacityBlocks![0]!.State]
     }
     expect(await described(test)).toMatchObject({
-      ...{ ReservationType: 'capacity-block', InstanceMatchCriteria: 'targeted', EndDateType: 'limited' },
-      ...{ TotalInstanceCount: 2, AvailableInstanceCount: 0, InstanceType: 'p5.48xlarge' },
-      ...{ AvailabilityZone: ZONE, Tenancy: 'default', InstancePlatform: 'Linux/UNIX' },
+      ReservationType: 'capacity-block',
+      InstanceMatchCriteria: 'targeted',
+      EndDateType: 'limited',
+      TotalInstanceCount: 2,
+      AvailableInstanceCount: 0,
+      InstanceType: 'p5.48xlarge',
+      AvailabilityZone: ZONE,
+      Tenancy: 'default',
+      InstancePlatform: 'Linux/UNIX',
       CapacityBlockId: expect.stringMatching(/^cb-/),
     })
     expect(await states()).toEqual(['payment-pending', 'payment-pending'])
@@ -164,7 +181,8 @@ describe('a Capacity Block', () => {
     expect(await code(intoBlock('cr-x'))).toBe('InvalidCapacityReservationId.Malformed')
     await run(test, { ...intoBlock(id!), MinCount: 2, MaxCount: 2 })
     expect(await refusal(run(test, intoBlock(id!)))).toMatchObject({
-      ...{ code: 'ReservationCapacityExceeded', status: 400 },
+      code: 'ReservationCapacityExceeded',
+      status: 400,
     })
   })
 
@@ -348,7 +366,9 @@ describe('a reservation on demand', () => {
     await run(test, into(id))
     await test.clock.advance(2 * HOUR_MS)
     expect(await described(test)).toMatchObject({
-      ...{ State: 'active', TotalInstanceCount: 3, AvailableInstanceCount: 0 },
+      State: 'active',
+      TotalInstanceCount: 3,
+      AvailableInstanceCount: 0,
       CapacityAllocations: [{ AllocationType: 'used', Count: 3 }],
     })
   })

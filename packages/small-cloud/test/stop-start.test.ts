@@ -26,8 +26,13 @@ async function running(
   const test = await testCloud(world)
   const { Instances } = await test.clients.ec2.send(
     new RunInstancesCommand({
-      ...{ ImageId: IMAGE, InstanceType: 'g5.xlarge', MinCount: 1, MaxCount: 1 },
-      ...{ Placement: { AvailabilityZone: ZONE }, IamInstanceProfile: { Name: 'crucible-machine' }, ...more },
+      ImageId: IMAGE,
+      InstanceType: 'g5.xlarge',
+      MinCount: 1,
+      MaxCount: 1,
+      Placement: { AvailabilityZone: ZONE },
+      IamInstanceProfile: { Name: 'crucible-machine' },
+      ...more,
     }),
   )
   await test.clock.advance(UP_MS)
@@ -144,7 +149,10 @@ describe('an instance that is stopped and started', () => {
     await test.clock.advance(UP_MS)
     const other = await test.clients.ec2.send(
       new RunInstancesCommand({
-        ...{ ImageId: IMAGE, InstanceType: 'g5.xlarge', MinCount: 1, MaxCount: 1 },
+        ImageId: IMAGE,
+        InstanceType: 'g5.xlarge',
+        MinCount: 1,
+        MaxCount: 1,
         Placement: { AvailabilityZone: ZONE },
       }),
     )

@@ -26,7 +26,8 @@ describe('a year of a cloud without machines', () => {
       const { CapacityReservationId } = block!
       const { CapacityBlockExtensionOfferings } = await ec2.send(
         new DescribeCapacityBlockExtensionOfferingsCommand({
-          ...{ CapacityReservationId, CapacityBlockExtensionDurationHours: 24 },
+          CapacityReservationId,
+          CapacityBlockExtensionDurationHours: 24,
         }),
       )
       const [extension] = CapacityBlockExtensionOfferings!

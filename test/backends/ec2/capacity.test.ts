@@ -18,34 +18,40 @@ const wish = (changes: Partial<RunWish> = {}): RunWish => ({
 })
 
 const block = (changes: Partial<Reservation> = {}): Reservation => ({
-  ...{ id: 'cr-block', type: TYPE, zone: 'us-east-1a', total: 32, free: 32, state: 'active' },
-  ...{
-    platform: 'Linux/UNIX',
-    tenancy: 'default',
-    isBlock: true,
-    isUltraServer: false,
-    isInterruptible: false,
-  },
-  ...{ startsAtMs: NOW - HOUR_MS, endsAtMs: NOW + 7 * DAY_MS },
+  id: 'cr-block',
+  type: TYPE,
+  zone: 'us-east-1a',
+  total: 32,
+  free: 32,
+  state: 'active',
+  platform: 'Linux/UNIX',
+  tenancy: 'default',
+  isBlock: true,
+  isUltraServer: false,
+  isInterruptible: false,
+  startsAtMs: NOW - HOUR_MS,
+  endsAtMs: NOW + 7 * DAY_MS,
   ...changes,
 })
 
 const facts = (changes: Partial<RegionFacts> = {}): RegionFacts => ({
-  ...{ region: 'us-east-1', zones: ['us-east-1a'], reservations: [], offerings: [], usdPerHour: 55.04 },
+  region: 'us-east-1',
+  zones: ['us-east-1a'],
+  reservations: [],
+  offerings: [],
+  usdPerHour: 55.04,
   type: { ...TYPES.find(({ name }) => name === TYPE)!, efaInterfaces: 32 },
   subnets: [
     { id: 'subnet-a', zone: 'us-east-1a', vpc: 'vpc-1', freeAddresses: 4_091, givesPublicAddress: true },
   ],
   quota: {
-    ...{
-      region: 'us-east-1',
-      code: 'L-417A185B',
-      family: 'P',
-      market: 'on-demand',
-      limit: 0,
-      used: 0,
-      isRequestOpen: false,
-    },
+    region: 'us-east-1',
+    code: 'L-417A185B',
+    family: 'P',
+    market: 'on-demand',
+    limit: 0,
+    used: 0,
+    isRequestOpen: false,
   },
   ...changes,
 })
@@ -58,7 +64,10 @@ describe('a run is validated', () => {
     const { verdict, options } = validated({ reservations: [block()] })
     expect(verdict).toBe('yes')
     expect(options[0]).toMatchObject({
-      ...{ kind: 'capacity-block', conditions: [], costUsd: 0, ultraCluster: true },
+      kind: 'capacity-block',
+      conditions: [],
+      costUsd: 0,
+      ultraCluster: true,
       usableUntilMs: NOW + 7 * DAY_MS - 30 * MINUTE_MS,
     })
   })

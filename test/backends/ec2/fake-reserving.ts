@@ -159,13 +159,16 @@ export class FakeReserving {
     if (isPending || this.extensionsLeft === 0) return []
     return [
       {
-        ...{ id: `cbe-${reservation}-${durationHours}`, reservation, type: told.type, count: told.total },
-        ...{
-          zone: told.zone,
-          startsAtMs: told.endsAtMs!,
-          endsAtMs: told.endsAtMs! + durationHours * HOUR_MS,
-        },
-        ...{ upfrontFee: this.extensionFee, currency: 'USD', tenancy: 'default' },
+        id: `cbe-${reservation}-${durationHours}`,
+        reservation,
+        type: told.type,
+        count: told.total,
+        zone: told.zone,
+        startsAtMs: told.endsAtMs!,
+        endsAtMs: told.endsAtMs! + durationHours * HOUR_MS,
+        upfrontFee: this.extensionFee,
+        currency: 'USD',
+        tenancy: 'default',
       },
     ]
   }
@@ -193,9 +196,15 @@ export class FakeReserving {
     const startsAtMs = later?.startsAtMs ?? this.now()
     const made = this.#hold(
       {
-        ...{ isBlock: false, type, zone, total: count, startsAtMs, tags, matching: 'targeted' },
-        ...(endsAtMs !== undefined && { endsAtMs }),
-        ...(later !== undefined && { committedUntilMs: startsAtMs + later.committedMs }),
+        isBlock: false,
+        type,
+        zone,
+        total: count,
+        startsAtMs,
+        tags,
+        matching: 'targeted',
+        endsAtMs,
+        committedUntilMs: later !== undefined ? startsAtMs + later.committedMs : undefined,
       },
       { isPaid: true, isBought: true },
     )
@@ -213,9 +222,14 @@ export class FakeReserving {
     const { type, zone, startsAtMs, endsAtMs } = told
     const made = this.#hold(
       {
-        ...{ isBlock: false, type, zone, total: count, tags, matching: 'targeted' },
-        ...(startsAtMs !== undefined && { startsAtMs }),
-        ...(endsAtMs !== undefined && { endsAtMs }),
+        isBlock: false,
+        type,
+        zone,
+        total: count,
+        tags,
+        matching: 'targeted',
+        startsAtMs,
+        endsAtMs,
       },
       { isPaid: true, isBought: false },
     )
@@ -243,8 +257,15 @@ export class FakeReserving {
     const id = `cr-${this.region}-${(++this.#count).toString(16).padStart(4, '0')}`.replace(/[^a-z0-9-]/g, '')
     const held: Held = {
       told: {
-        ...{ id, isUltraServer: false, isInterruptible: false, state: '', platform: 'Linux/UNIX' },
-        ...{ tenancy: 'default', free: told.total, owner: '123456789012', createdAtMs: this.now() },
+        id,
+        isUltraServer: false,
+        isInterruptible: false,
+        state: '',
+        platform: 'Linux/UNIX',
+        tenancy: 'default',
+        free: told.total,
+        owner: '123456789012',
+        createdAtMs: this.now(),
         ...told,
       },
       isPaid,

@@ -105,11 +105,18 @@ async function deployInto(world: WorldText): Promise<void> {
   const connection = at.nativeConnection
   const deps = { connection, namespace, client, store, backend, secrets }
   const orchestrator = await Worker.create({
-    ...{ connection, namespace, taskQueue: ORCHESTRATOR_QUEUE, workflowBundle },
+    connection,
+    namespace,
+    taskQueue: ORCHESTRATOR_QUEUE,
+    workflowBundle,
     activities: {
       ...createPlanningActivities({
-        ...{ store, backends: ['ec2'], askOffers: offersThroughWorkers(client, Date.now), now: Date.now },
-        ...{ timing: TIMING, publishRunner: runnerPublisher(store, program) },
+        store,
+        backends: ['ec2'],
+        askOffers: offersThroughWorkers(client, Date.now),
+        now: Date.now,
+        timing: TIMING,
+        publishRunner: runnerPublisher(store, program),
       }),
       ...createCopyingActivities({ store, now: Date.now }),
       ...createDecidingActivities({ store, now: Date.now }),
@@ -126,11 +133,17 @@ async function deployInto(world: WorldText): Promise<void> {
 async function submit(spec: Partial<JobSpec>): Promise<JobHandle> {
   const jobId = 'job-on-ec2'
   const input: JobInput = {
-    ...{ jobId, spec: { ...SPEC, ...spec }, bundle: null, owner: 'somebody' },
-    ...{ deployment: DEPLOYMENT, submittedAtMs: Date.now() },
+    jobId,
+    spec: { ...SPEC, ...spec },
+    bundle: null,
+    owner: 'somebody',
+    deployment: DEPLOYMENT,
+    submittedAtMs: Date.now(),
   }
   return (await client.workflow.start(WORKFLOW_TYPES.job, {
-    ...{ workflowId: jobWorkflowId(jobId), taskQueue: ORCHESTRATOR_QUEUE, args: [input] },
+    workflowId: jobWorkflowId(jobId),
+    taskQueue: ORCHESTRATOR_QUEUE,
+    args: [input],
   })) as JobHandle
 }
 

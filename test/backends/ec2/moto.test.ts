@@ -50,16 +50,26 @@ let endpoint = ''
     )
     const api = createSdkApi({ region: 'us-east-1', endpoint })
     const template = {
-      ...{ name: 'crucible-a', image: 'ami-12c6146b', profile: 'crucible-machine', rootDevice: '/dev/sda1' },
-      ...{ securityGroups: [GroupId!], diskGiB: 50, userData: '#!/bin/sh\n', avoidsReservations: false },
-      ...{ tagsSpotRequests: false, tags: { [DEPLOYMENT.name]: DEPLOYMENT.value } },
+      name: 'crucible-a',
+      image: 'ami-12c6146b',
+      profile: 'crucible-machine',
+      rootDevice: '/dev/sda1',
+      securityGroups: [GroupId!],
+      diskGiB: 50,
+      userData: '#!/bin/sh\n',
+      avoidsReservations: false,
+      tagsSpotRequests: false,
+      tags: { [DEPLOYMENT.name]: DEPLOYMENT.value },
     }
     await api.machines.createTemplate(template, signal)
     for (const capacityType of ['on-demand', 'spot'] as const) {
       const tags = { [DEPLOYMENT.name]: DEPLOYMENT.value, 'crucible:attempt': `a-${capacityType}` }
       const answer = await api.machines.createFleet(
         {
-          ...{ token: `t-${capacityType}`, capacityType, templateName: template.name, tags },
+          token: `t-${capacityType}`,
+          capacityType,
+          templateName: template.name,
+          tags,
           pools: [{ type: 'm5.large', subnet }],
         },
         signal,
@@ -92,7 +102,9 @@ let endpoint = ''
     if (!('config' in read)) throw new Error(JSON.stringify(read))
     const config = { ...read.config, types: ['m5.large'], endpoint }
     const backend = await createEc2Backend(config, {
-      ...{ clock: Date.now, runnerUrl: async () => 'data:,', storeUrl: settings['CRUCIBLE_STORE']! },
+      clock: Date.now,
+      runnerUrl: async () => 'data:,',
+      storeUrl: settings['CRUCIBLE_STORE']!,
     })
     const problems = await backend.check({ signal: AbortSignal.timeout(patient(60_000)) })
     const told = problems.map(({ message }) => message)

@@ -63,7 +63,8 @@ describe('a role of single sign-on, which has a path', () => {
       new AssumeRoleCommand({ RoleArn, RoleSessionName: 'ann' }),
     )
     const backend = await open(cloud, {
-      ...{ accessKeyId: Credentials!.AccessKeyId!, secretAccessKey: Credentials!.SecretAccessKey! },
+      accessKeyId: Credentials!.AccessKeyId!,
+      secretAccessKey: Credentials!.SecretAccessKey!,
       sessionToken: Credentials!.SessionToken!,
     })
     expect(await backend.check(patiently())).toEqual([])
@@ -114,7 +115,10 @@ describe('a worker with the permissions of the set-up and no others', () => {
     expect(await leftovers.spotRequests(undefined, signal)).toEqual([])
     const { Instances } = await cloud.clients.ec2.send(
       new RunInstancesCommand({
-        ...{ ImageId: IMAGE, MinCount: 1, MaxCount: 1, InstanceType: 'm7i.large' },
+        ImageId: IMAGE,
+        MinCount: 1,
+        MaxCount: 1,
+        InstanceType: 'm7i.large',
         InstanceMarketOptions: { MarketType: 'spot' },
       }),
     )

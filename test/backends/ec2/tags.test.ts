@@ -12,7 +12,9 @@ const OFFERS = [offer('g5.xlarge', 'us-east-1a', 1_000), offer('g5.2xlarge', 'us
 const timing = { startWithinMs: 20 * MINUTE_MS, drainMs: 5 * MINUTE_MS, powerOffMs: MINUTE_MS }
 const order = (budget: { microUsd: number; priceMaxMicroUsdPerHour: number } | null = null) =>
   makeOrder({
-    ...{ store: new MemoryStore(Date.now), offers: OFFERS, timing },
+    store: new MemoryStore(Date.now),
+    offers: OFFERS,
+    timing,
     runner: { limits: { seq: 0, deadlineAtMs: null, budget } },
   })
 

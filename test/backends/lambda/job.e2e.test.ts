@@ -33,10 +33,14 @@ beforeAll(async () => {
     settings: ({ providers }) => {
       const { endpoint, apiKey } = providers['lambda']!
       return {
-        ...{ ...QUICK, CRUCIBLE_BACKENDS: 'lambda', CRUCIBLE_LAMBDA_ENDPOINT: endpoint! },
-        ...{ LAMBDA_API_KEY: apiKey!, CRUCIBLE_LAMBDA_TYPES: 'gpu_1x_a10' },
-        ...{ CRUCIBLE_LAMBDA_STALE_FOR: '2s', CRUCIBLE_LAMBDA_REQUESTS: String(0.9 * FASTER) },
-        ...{ CRUCIBLE_LAMBDA_LAUNCHES: String(5 * FASTER) },
+        ...QUICK,
+        CRUCIBLE_BACKENDS: 'lambda',
+        CRUCIBLE_LAMBDA_ENDPOINT: endpoint!,
+        LAMBDA_API_KEY: apiKey!,
+        CRUCIBLE_LAMBDA_TYPES: 'gpu_1x_a10',
+        CRUCIBLE_LAMBDA_STALE_FOR: '2s',
+        CRUCIBLE_LAMBDA_REQUESTS: String(0.9 * FASTER),
+        CRUCIBLE_LAMBDA_LAUNCHES: String(5 * FASTER),
         CRUCIBLE_GRANT_ROLE: `arn:aws:iam::${ACCOUNT}:role/crucible-grant`,
       }
     },

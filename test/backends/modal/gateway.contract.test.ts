@@ -49,8 +49,10 @@ function gatewayContract(open: OpenGateway): void {
   ): Promise<{ status: number; body: T }> {
     const { key: id, secret } = gateway.token
     const answer = await fetch(`${gateway.endpoint}${path}`, {
-      ...{ method, redirect: 'manual', headers: { ...HEADERS, 'modal-key': id, 'modal-secret': secret } },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      method,
+      redirect: 'manual',
+      headers: { ...HEADERS, 'modal-key': id, 'modal-secret': secret },
+      body: body === undefined ? undefined : JSON.stringify(body),
     })
     const text = await answer.text()
     return { status: answer.status, body: (text.startsWith('{') ? JSON.parse(text) : text) as T }
@@ -58,8 +60,13 @@ function gatewayContract(open: OpenGateway): void {
 
   function requestOf(script: string, fields: object = {}): object {
     return {
-      ...{ owner: 'dep', command: ['sh', '-c', script], cpu: 1, memory_mib: 512, timeout_s: 60 },
-      ...{ send_by_ms: Date.now() + SEND_MS, ...fields },
+      owner: 'dep',
+      command: ['sh', '-c', script],
+      cpu: 1,
+      memory_mib: 512,
+      timeout_s: 60,
+      send_by_ms: Date.now() + SEND_MS,
+      ...fields,
     }
   }
 
@@ -89,7 +96,10 @@ function gatewayContract(open: OpenGateway): void {
 
   it('reports its version and features', async () => {
     expect((await call('GET', '/v1/health')).body).toMatchObject({
-      ...{ ok: true, api: 1, sdk: '1.6.4', features: ['logs', 'requirements', 'volumes'] },
+      ok: true,
+      api: 1,
+      sdk: '1.6.4',
+      features: ['logs', 'requirements', 'volumes'],
       allowed: { registries: expect.arrayContaining(['docker.io']), volumes: 'crucible-' },
     })
   })
@@ -212,7 +222,10 @@ function gatewayContract(open: OpenGateway): void {
 
   it('reports a container that cannot start as a failed launch', async () => {
     gateway.cloud.addFault({
-      ...{ fault: 'launch-fails', after: '100ms', reason: 'exec failed', times: 1 },
+      fault: 'launch-fails',
+      after: '100ms',
+      reason: 'exec failed',
+      times: 1,
       where: { service: 'modal' },
     })
     await submit('sleep 30', { gpu: 'T4' })
@@ -225,7 +238,10 @@ function gatewayContract(open: OpenGateway): void {
     await submit('true', { gpu: 'K80' })
     expect(await untilPhase('launch_failed')).toMatchObject({ error: { type: 'InvalidError' } })
     gateway.cloud.addFault({
-      ...{ fault: 'error', code: 'FAILURE', message: 'Image build failed', times: 1 },
+      fault: 'error',
+      code: 'FAILURE',
+      message: 'Image build failed',
+      times: 1,
       where: { service: 'modal', action: 'ImageJoinStreaming' },
     })
     await submit('true', { image: { reference: 'nobody/nothing:1' } })
@@ -256,8 +272,11 @@ function gatewayContract(open: OpenGateway): void {
 
   it('waits while Modal refuses because Sandboxes are created too fast', async () => {
     gateway.cloud.addFault({
-      ...{ fault: 'error', code: 'RESOURCE_EXHAUSTED', message: 'Sandbox creation rate limit exceeded' },
-      ...{ times: 2, where: { service: 'modal', action: 'SandboxCreate' } },
+      fault: 'error',
+      code: 'RESOURCE_EXHAUSTED',
+      message: 'Sandbox creation rate limit exceeded',
+      times: 2,
+      where: { service: 'modal', action: 'SandboxCreate' },
     })
     await submit('sleep 30')
     await untilPhase('running')
@@ -265,7 +284,10 @@ function gatewayContract(open: OpenGateway): void {
 
   it('reports a workspace that may have no more', async () => {
     gateway.cloud.addFault({
-      ...{ fault: 'error', code: 'RESOURCE_EXHAUSTED', message: 'Workspace spend limit reached', times: 1 },
+      fault: 'error',
+      code: 'RESOURCE_EXHAUSTED',
+      message: 'Workspace spend limit reached',
+      times: 1,
       where: { service: 'modal', action: 'SandboxCreate' },
     })
     await submit('true')
@@ -312,8 +334,13 @@ else {
       const gateway = await openRealGateway!()
       const { cloud, endpoint, token } = gateway
       const body = {
-        ...{ owner: 'dep', command: ['true'], cpu: 1, memory_mib: 512, timeout_s: 60 },
-        ...{ image: { reference: 'alpine:3.22' }, send_by_ms: Date.now() + SEND_MS },
+        owner: 'dep',
+        command: ['true'],
+        cpu: 1,
+        memory_mib: 512,
+        timeout_s: 60,
+        image: { reference: 'alpine:3.22' },
+        send_by_ms: Date.now() + SEND_MS,
       }
       const headers = { ...HEADERS, 'modal-key': token.key, 'modal-secret': token.secret }
       await fetch(`${endpoint}/v1/jobs/job-alpine`, { method: 'PUT', headers, body: JSON.stringify(body) })

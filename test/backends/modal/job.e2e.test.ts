@@ -32,8 +32,11 @@ beforeAll(async () => {
     settings: ({ providers }) => {
       const { endpoint, key, secret } = providers['modal']!
       return {
-        ...{ ...QUICK, CRUCIBLE_BACKENDS: 'modal', CRUCIBLE_MODAL_URL: endpoint! },
-        ...{ CRUCIBLE_MODAL_KEY: key!, CRUCIBLE_MODAL_SECRET: secret! },
+        ...QUICK,
+        CRUCIBLE_BACKENDS: 'modal',
+        CRUCIBLE_MODAL_URL: endpoint!,
+        CRUCIBLE_MODAL_KEY: key!,
+        CRUCIBLE_MODAL_SECRET: secret!,
         CRUCIBLE_GRANT_ROLE: `arn:aws:iam::${ACCOUNT}:role/crucible-grant`,
         CRUCIBLE_MODAL_RUN_MAX: `${RUN_MAX_S}s`,
       }

@@ -51,9 +51,16 @@ export async function saveCheckpoint(
   const folder = layout.checkpoint(jobId, step, attempt)
   await store.put(`${folder}${filesFolder()}${path}`, torn === 'wrong-bytes' ? weights.subarray(1) : weights)
   const manifest: Manifest = {
-    ...{ version: 1, jobId, attempt, step, isStepKnown: true, createdAtMs: nowMs },
+    version: 1,
+    jobId,
+    attempt,
+    step,
+    isStepKnown: true,
+    createdAtMs: nowMs,
     ...COMPLETE,
-    ...{ totalBytes: weights.length, files: [fileOf(path, weights)], resumePath: path },
+    totalBytes: weights.length,
+    files: [fileOf(path, weights)],
+    resumePath: path,
   }
   if (torn !== 'no-manifest') await store.putIfAbsent(`${folder}${manifestName()}`, JSON.stringify(manifest))
   return { id: checkpointId(step, attempt), step, attempt }

@@ -61,9 +61,12 @@ export class ScriptedHarness implements Harness {
     if (takesHandOvers) this.handOvers = new ScriptedHandOvers(this.store, () => this.world)
     this.world = new ScriptedWorld({
       clock: new RealClock(),
-      ...(this.handOvers && { handOvers: this.handOvers }),
-      ...{ store: this.store, wares: WARES, capabilities, endsAfterMs: ENDS_AFTER_MS },
-      ...(stopsForMs !== undefined && { stopsForMs }),
+      handOvers: this.handOvers ? this.handOvers : undefined,
+      store: this.store,
+      wares: WARES,
+      capabilities,
+      endsAfterMs: ENDS_AFTER_MS,
+      stopsForMs,
       behave: ({ runner }) => ({ stepsTotal: 1e6, stepsPerSecond: 10, neverBoots: runner.run === STUCK }),
     })
     this.backend = createScriptedBackend(this.world)
@@ -86,7 +89,7 @@ export class ScriptedHarness implements Harness {
         .slice(0, this.world.capabilities.offersPerOrder === 'one' ? 1 : undefined),
       run: isStuck ? STUCK : 'train',
       runnerStart: this.world.capabilities.runnerStart,
-      ...(deployment === undefined ? {} : { deployment }),
+      deployment,
     })
     await issueOrder(this.store, order, Date.now())
     return order

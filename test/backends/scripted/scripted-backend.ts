@@ -38,7 +38,9 @@ export function createScriptedBackend(world: ScriptedWorld): Backend {
       const { send } = ctx
       const userData = ctx.signal.aborted ? undefined : await world.userDataOf(order, send)
       return call<LaunchOutcome>({
-        ...{ verb: 'launch', attemptIds: [order.attemptId], ctx },
+        verb: 'launch',
+        attemptIds: [order.attemptId],
+        ctx,
         effect: (fault) => {
           if (fault?.kind === 'refuses') return { kind: 'refused', failure: fault.failure }
           if (!world.takesLaunch()) throw tooSoon(world)
@@ -52,26 +54,34 @@ export function createScriptedBackend(world: ScriptedWorld): Backend {
     },
     find: (attemptId, ctx) =>
       call({
-        ...{ verb: 'find', attemptIds: [attemptId], ctx },
+        verb: 'find',
+        attemptIds: [attemptId],
+        ctx,
         effect: () => world.find(attemptId, ctx.sentUntilMs),
       }),
     ...(capabilities.runnerStart === 'after-launch' && {
       start: (handle, _order, ctx) =>
         call({
-          ...{ verb: 'start', attemptIds: [handle.attemptId], ctx },
+          verb: 'start',
+          attemptIds: [handle.attemptId],
+          ctx,
           effect: () => {
             if (world.machine(handle.id)?.start() !== true) throw transient('the machine cannot take it yet')
           },
         }),
       drain: (handle, order, ctx) =>
         call({
-          ...{ verb: 'drain', attemptIds: [handle.attemptId], ctx },
+          verb: 'drain',
+          attemptIds: [handle.attemptId],
+          ctx,
           effect: () => world.machine(handle.id)?.drain(order),
         }),
     }),
     observe: (handles, ctx) =>
       call({
-        ...{ verb: 'observe', attemptIds: handles.map((handle) => handle.attemptId), ctx },
+        verb: 'observe',
+        attemptIds: handles.map((handle) => handle.attemptId),
+        ctx,
         effect: (fault) =>
           handles.map(({ id }): Observation => {
             const gone: Observation = { state: 'gone', cause: 'unknown' }
@@ -80,26 +90,34 @@ export function createScriptedBackend(world: ScriptedWorld): Backend {
       }),
     terminate: ({ id }, ctx) =>
       call({
-        ...{ verb: 'terminate', attemptIds: [world.machine(id)?.handle.attemptId ?? id], ctx },
+        verb: 'terminate',
+        attemptIds: [world.machine(id)?.handle.attemptId ?? id],
+        ctx,
         effect: (fault) => {
           if (fault?.kind !== 'ignored') world.machine(id)?.terminate()
         },
       }),
     list: (deployment, ctx) =>
       call({
-        ...{ verb: 'list', attemptIds: [], ctx },
+        verb: 'list',
+        attemptIds: [],
+        ctx,
         effect: () =>
           world.listed(deployment).map(({ handle, owner, state }) => ({
-            ...{ handle, owner, createdAtMs: handle.launchedAtMs },
+            handle,
+            owner,
+            createdAtMs: handle.launchedAtMs,
             description: `${state} since ${formatInstant(handle.launchedAtMs)}`,
           })),
       }),
     interrupt: ({ id, attemptId }, { noticeMs }, ctx) =>
       call({
-        ...{ verb: 'interrupt', attemptIds: [attemptId], ctx },
+        verb: 'interrupt',
+        attemptIds: [attemptId],
+        ctx,
         effect: () => world.machine(id)?.interrupt(noticeMs),
       }),
-    ...(world.market !== undefined && { reserving: createScriptedReserving(world.market) }),
+    reserving: world.market !== undefined ? createScriptedReserving(world.market) : undefined,
   }
 }
 
@@ -153,7 +171,7 @@ function tried(effect: () => unknown): void {
 
 function tooSoon({ manners: { launchEveryMs } }: ScriptedWorld): BackendError {
   const message = 'too many launches'
-  return new BackendError({ class: 'throttled', message, ...defined({ retryAfterMs: launchEveryMs }) })
+  return new BackendError({ class: 'throttled', message, retryAfterMs: launchEveryMs })
 }
 
 function transient(message: string): BackendError {

@@ -81,11 +81,20 @@ export class ScriptedMachine {
     const launchedAtMs = clock.now()
     this.owner = { deployment, jobId, attemptId }
     this.handle = {
-      ...{ backend: offer.backend, kind: 'machine', id, attemptId, launchedAtMs },
-      ...(send === undefined ? {} : { send }),
+      backend: offer.backend,
+      kind: 'machine',
+      id,
+      attemptId,
+      launchedAtMs,
+      send,
       realised: {
-        ...{ capacityType, type, place, priceMicroUsdPerHour },
-        ...defined({ reservationId, billedAtLeastMs, billedInStepsOfMs }),
+        capacityType,
+        type,
+        place,
+        priceMicroUsdPerHour,
+        reservationId,
+        billedAtLeastMs,
+        billedInStepsOfMs,
       },
     }
     this.#forget = () => undefined
@@ -129,10 +138,18 @@ export class ScriptedMachine {
     }
     const claim: Claim = knowsItsId
       ? { machine: this.handle.id }
-      : { machine: UNNAMED_MACHINE + this.handle.id, ...(send === undefined ? {} : { send }) }
+      : { machine: UNNAMED_MACHINE + this.handle.id, send }
     const beganAtMs = this.billedFromMs!
     this.#runner = new ScriptedRunner({
-      ...{ clock, store, jobId, attempt, behaviour, claim, beganAtMs, onWork, onOver },
+      clock,
+      store,
+      jobId,
+      attempt,
+      behaviour,
+      claim,
+      beganAtMs,
+      onWork,
+      onOver,
     })
     return true
   }
@@ -195,14 +212,16 @@ export class ScriptedMachine {
       return {
         state: 'gone',
         cause: cause === 'interrupted' ? cause : 'unknown',
-        ...defined({ billedFromAtMs }),
+        billedFromAtMs,
       }
     const isStopping = this.stoppingSinceMs !== undefined && this.state !== 'gone'
     return {
       state: isStopping ? 'stopping' : this.state,
-      ...defined({ cause: isStopping ? 'ended' : cause, noticeAtMs, billedFromAtMs }),
+      cause: isStopping ? 'ended' : cause,
+      noticeAtMs,
+      billedFromAtMs,
       ...(stopsForMs === undefined && defined({ endedAtMs })),
-      ...defined({ usableUntilMs: this.#o.usableUntilMs?.() }),
+      usableUntilMs: this.#o.usableUntilMs?.(),
     }
   }
 

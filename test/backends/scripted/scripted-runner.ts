@@ -282,7 +282,7 @@ export class ScriptedRunner {
       jobId,
       attempt,
       nowMs,
-      ...(torn && { torn }),
+      torn: torn ? torn : undefined,
     })
     if (torn !== 'no-manifest') this.#checkpoint = checkpoint
     this.#unsaved = undefined
@@ -329,7 +329,7 @@ export class ScriptedRunner {
       seq: this.#beat.seq,
       phase: this.#phases.at(-1)!.name,
       progress,
-      ...(step >= fromStep && step < untilStep && { warning: WARNING }),
+      warning: step >= fromStep && step < untilStep ? WARNING : undefined,
       gpus: [],
       checkpoint: this.#checkpoint,
       restoredFrom: this.#restoredFrom,

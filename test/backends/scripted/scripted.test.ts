@@ -47,7 +47,10 @@ function scene(behaviour: Partial<Behaviour> = {}, options: Partial<WorldOptions
   const backend = createScriptedBackend(world)
   const text = async (key: string): Promise<string> => (await store.get(key))!.toString()
   return {
-    ...{ clock, store, world, backend },
+    clock,
+    store,
+    world,
+    backend,
     launch: async (more = {}) => {
       const order = makeOrder({ store, offers: world.offers({}), ...more })
       await issueOrder(more.store ?? store, order, clock.now())
@@ -81,8 +84,13 @@ describe('a scripted machine', () => {
     expect(beat.seq).toBe(20)
     await s.clock.advance(SECOND_MS)
     expect(await s.result(order)).toMatchObject({
-      ...{ outcome: 'succeeded', reason: 'completed', exitCode: 0, finishedAtMs: START_MS + 100 * SECOND_MS },
-      ...{ progress: { step: 1_000 }, checkpoint: { step: 1_000 }, restoredFrom: null },
+      outcome: 'succeeded',
+      reason: 'completed',
+      exitCode: 0,
+      finishedAtMs: START_MS + 100 * SECOND_MS,
+      progress: { step: 1_000 },
+      checkpoint: { step: 1_000 },
+      restoredFrom: null,
     })
     expect(await weightsOf(s, order)).toEqual(weightsAfter(1_000))
     const checkpoints = await listCheckpoints(s.store, order.jobId)
@@ -103,7 +111,10 @@ describe('a scripted machine', () => {
     await s.backend.interrupt!(handle, { noticeMs: 2 * MINUTE_MS }, patiently())
     await s.clock.advance(SECOND_MS)
     expect(await s.result(order)).toMatchObject({
-      ...{ outcome: 'stopped', reason: 'interrupted', exitCode: 143, checkpoint: { step: 250, attempt: 1 } },
+      outcome: 'stopped',
+      reason: 'interrupted',
+      exitCode: 143,
+      checkpoint: { step: 250, attempt: 1 },
     })
     const second = await s.launch({ jobId: order.jobId, attempt: 2 })
     await s.clock.advance(27 * SECOND_MS)
@@ -173,7 +184,10 @@ describe('a scripted machine', () => {
       const second = await s.launch({ jobId: order.jobId, attempt: 2 })
       await s.clock.advance(SECOND_MS)
       expect(await s.result(second.order)).toMatchObject({
-        ...{ outcome: 'succeeded', progress: { step: 200 }, restoredFrom: { step: 200 }, checkpoint: null },
+        outcome: 'succeeded',
+        progress: { step: 200 },
+        restoredFrom: { step: 200 },
+        checkpoint: null,
       })
     }
   })
@@ -302,7 +316,10 @@ describe('a scripted machine', () => {
     const failed = await failing.launch()
     await failing.clock.advance(MINUTE_MS)
     expect(await failing.result(failed.order)).toMatchObject({
-      ...{ outcome: 'failed', reason: 'workload', exitCode: 3, progress: { step: 150 } },
+      outcome: 'failed',
+      reason: 'workload',
+      exitCode: 3,
+      progress: { step: 150 },
     })
     for (const [behaviour, state] of [
       [{ diesAtStep: 150 }, 'gone'],
@@ -394,7 +411,8 @@ describe('the scripted provider', () => {
     s.world.faults.add('launch', { kind: 'duplicates' })
     const doubled = await s.launch()
     expect(await s.backend.find(doubled.order.attemptId, patiently())).toMatchObject({
-      ...{ kind: 'found', handles: [doubled.handle, { attemptId: doubled.order.attemptId }] },
+      kind: 'found',
+      handles: [doubled.handle, { attemptId: doubled.order.attemptId }],
     })
   })
 

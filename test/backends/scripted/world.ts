@@ -152,7 +152,10 @@ export class ScriptedWorld {
     const capacityTypes = [...new Set([...types, ...(options.market ? (['reserved'] as const) : [])])]
     this.capabilities = {
       capacityTypes,
-      ...{ imageRunner: 'runner', runnerStart: 'with-launch', idempotency: 'token', billsUntil: 'exit' },
+      imageRunner: 'runner',
+      runnerStart: 'with-launch',
+      idempotency: 'token',
+      billsUntil: 'exit',
       price: 'live',
       ...options.capabilities,
     }
@@ -257,7 +260,7 @@ export class ScriptedWorld {
       ...held.map((one): Ware => {
         const shape = wares.find(({ type }) => type === one.type)?.shape
         const common = { capacityType: 'reserved', type: one.type, place: one.zone, held: one } as const
-        return { ...common, priceMicroUsdPerHour: one.idleMicroUsdPerHour ?? 0, ...defined({ shape }) }
+        return { ...common, priceMicroUsdPerHour: one.idleMicroUsdPerHour ?? 0, shape }
       }),
     ]
   }
@@ -290,17 +293,24 @@ export class ScriptedWorld {
     if (held === undefined) this.#stock.set(key, this.#stockOf(ware) - 1)
     else this.market!.occupy(held.id, 1)
     const machine = new ScriptedMachine({
-      ...{ clock, store, order, bootMs, offer: this.#offerOf(ware), ...sent },
-      ...(handOvers && { ask: (...asked) => handOvers.ask(...asked) }),
-      ...defined({ runMsMax: ware.runMsMax, tellsBilling, stopsForMs }),
-      ...(queues === true && { queueMs: this.#held !== undefined ? Infinity : (queueMs?.(order) ?? 0) }),
-      ...(ends === 'requested' && { endsAfterMs }),
+      clock,
+      store,
+      order,
+      bootMs,
+      offer: this.#offerOf(ware),
+      ...sent,
+      ask: handOvers ? (...asked) => handOvers.ask(...asked) : undefined,
+      runMsMax: ware.runMsMax,
+      tellsBilling,
+      stopsForMs,
+      queueMs: queues === true ? (this.#held !== undefined ? Infinity : (queueMs?.(order) ?? 0)) : undefined,
+      endsAfterMs: ends === 'requested' ? endsAfterMs : undefined,
       knowsItsId: this.capabilities.claimsBy !== 'send',
       id: `m-${this.machines.length + 1}`,
       behaviour: { ...STEADY, ...behave?.(order) },
       startsRunner: this.capabilities.runnerStart === 'with-launch',
       endsWithRunner: this.capabilities.billsUntil === 'exit',
-      ...(held && { usableUntilMs: () => this.market!.reservation(held.id)?.usableUntilMs }),
+      usableUntilMs: held ? () => this.market!.reservation(held.id)?.usableUntilMs : undefined,
       onGone: ({ cause }) => {
         this.#living--
         if (held !== undefined) this.market!.occupy(held.id, -1)
@@ -379,7 +389,7 @@ export class ScriptedWorld {
       capacityType,
       type,
       place,
-      ...defined({ reservationId: held?.id }),
+      reservationId: held?.id,
     })
   }
 
@@ -411,11 +421,22 @@ export class ScriptedWorld {
         ? 'available'
         : 'unavailable'
     return {
-      ...{ backend: this.name, capacityType, type, place, shape, priceMicroUsdPerHour: price, availability },
+      backend: this.name,
+      capacityType,
+      type,
+      place,
+      shape,
+      priceMicroUsdPerHour: price,
+      availability,
       priceSource: { kind: this.capabilities.price, observedAtMs: nowMs },
-      ...defined({ interruptionsPerHour, runMsMax, isolation, isPreemptible }),
-      ...defined({ billedAtLeastMs, billedInStepsOfMs, stillBilled }),
-      ...(usableForMs === undefined ? {} : { usableUntilMs: this.#startedAtMs + usableForMs }),
+      interruptionsPerHour,
+      runMsMax,
+      isolation,
+      isPreemptible,
+      billedAtLeastMs,
+      billedInStepsOfMs,
+      stillBilled,
+      usableUntilMs: usableForMs === undefined ? undefined : this.#startedAtMs + usableForMs,
       ...(held !== undefined && reservedPart(held)),
     }
   }
@@ -436,10 +457,14 @@ function reservedPart({
   return {
     reservationId: id,
     reservation: {
-      ...{ free, total, idleMicroUsdPerHour },
-      ...defined({ startsAtMs: isToCome ? startsAtMs : undefined, endsAtMs, intent }),
+      free,
+      total,
+      idleMicroUsdPerHour,
+      startsAtMs: isToCome ? startsAtMs : undefined,
+      endsAtMs,
+      intent,
     },
-    ...defined({ usableUntilMs }),
+    usableUntilMs,
   }
 }
 

@@ -18,7 +18,11 @@ beforeEach(() => {
 })
 
 const part = (facts: Partial<AccountPart>): AccountPart => ({
-  ...{ id: 'x', what: 'bucket', name: 'b', state: 'there', remarks: [] },
+  id: 'x',
+  what: 'bucket',
+  name: 'b',
+  state: 'there',
+  remarks: [],
   ...facts,
 })
 
@@ -26,24 +30,28 @@ function stage(parts: AccountPart[]): { cli: Cli; lines: string[]; setup: Accoun
   const lines: string[] = []
   const say = (line = ''): void => void lines.push(line)
   const out = {
-    ...{ line: say, note: say, json: () => undefined, table: () => undefined },
+    line: say,
+    note: say,
+    json: () => undefined,
+    table: () => undefined,
     paint: { red: String, green: String, yellow: String },
   }
   const survey: Survey = {
     place: { account: '1', region: 'us-east-1', identity: 'ann', prefix: 'crucible' },
-    ...{ parts, remarks: [], quotas: [], settings: {} },
+    parts,
+    remarks: [],
+    quotas: [],
+    settings: {},
   }
   return {
     lines,
     cli: {
-      ...{
-        out,
-        interruption: () => new AbortController().signal,
-        asCalled: (text: string) => text,
-        clientConfig: () => ({ home: { storeUrl: 's3://b?region=us-east-1' } }),
-        context: () => ({}),
-        exitCode: 0,
-      },
+      out,
+      interruption: () => new AbortController().signal,
+      asCalled: (text: string) => text,
+      clientConfig: () => ({ home: { storeUrl: 's3://b?region=us-east-1' } }),
+      context: () => ({}),
+      exitCode: 0,
     } as unknown as Cli,
     setup: { survey: async () => survey, apply: async () => [] } as unknown as AccountSetup,
   }

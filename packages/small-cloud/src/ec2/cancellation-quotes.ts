@@ -52,7 +52,10 @@ export class CancellationQuotes {
         : durationMs * this.ec2.parts.world.cancellationShare
     const quote: Quote = {
       id: this.ec2.parts.ids.resource('crcq'),
-      ...{ reservation, createdAtMs: nowMs, count, tags },
+      reservation,
+      createdAtMs: nowMs,
+      count,
+      tags,
       was: { count: placesIn(reservation), state },
       chargedHours: Math.ceil(chargedMs / HOUR_MS),
       chargedUntilMs: nowMs + chargedMs,

@@ -71,7 +71,13 @@ export class ExtensionMarket {
   buy({ reservation, id, plan, hours, startsAtMs, endsAtMs, usd }: ExtensionOffering): BlockExtension {
     const { ec2 } = this
     const bought: BlockExtension = {
-      ...{ offeringId: id, plan, hours, boughtAtMs: ec2.nowMs, startsAtMs, endsAtMs, usd },
+      offeringId: id,
+      plan,
+      hours,
+      boughtAtMs: ec2.nowMs,
+      startsAtMs,
+      endsAtMs,
+      usd,
       status: 'payment-pending',
     }
     reservation.extensions.push(bought)

@@ -92,7 +92,9 @@ function makeFleet(ec2: Ec2, wish: FleetInput, call: Call): Fleet {
   const id = `fleet-${ec2.parts.ids.uuid()}`
   const [target] = targets
   const silence = ec2.parts.faults.first('fleet-silent', {
-    ...{ service: 'ec2', action: 'CreateFleet', region: call.region },
+    service: 'ec2',
+    action: 'CreateFleet',
+    region: call.region,
     ...(target === undefined ? {} : { capacity: target.capacity }),
   })
   const reservationId = ec2.parts.ids.resource('r')

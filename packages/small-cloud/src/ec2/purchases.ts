@@ -39,9 +39,19 @@ export function purchaseActions(ec2: Ec2): Record<string, Action> {
         const { plan, count, startsAtMs, endsAtMs, usd } = offering
         ec2.blocks.sold(offering)
         const block = ec2.reservations.add({
-          ...{ kind: 'capacity-block', matching: 'targeted', soldFrom: plan, ultraserver: plan.ultraserver },
-          ...{ region, zone: plan.zone, type: plan.type, count, platform: wish.InstancePlatform },
-          ...{ startsAtMs, endsAtMs, upfrontUsd: usd, payment: 'succeeds' },
+          kind: 'capacity-block',
+          matching: 'targeted',
+          soldFrom: plan,
+          ultraserver: plan.ultraserver,
+          region,
+          zone: plan.zone,
+          type: plan.type,
+          count,
+          platform: wish.InstancePlatform,
+          startsAtMs,
+          endsAtMs,
+          upfrontUsd: usd,
+          payment: 'succeeds',
           tags: tagsFor('capacity-reservation', wish),
         })
         return { capacityReservation: reservationWords(ec2, block), capacityBlockSet: [blockWords(block)] }
@@ -54,7 +64,11 @@ export function purchaseActions(ec2: Ec2): Record<string, Action> {
 export function loseToAnother(ec2: Ec2, period: Period): boolean {
   const { zone, type } = period.plan
   const struck = ec2.parts.faults.first('offering-sold', {
-    ...{ service: 'ec2', region: zone.slice(0, -1), zone, type, capacity: 'reserved' },
+    service: 'ec2',
+    region: zone.slice(0, -1),
+    zone,
+    type,
+    capacity: 'reserved',
   })
   if (struck !== undefined) ec2.blocks.sellElsewhere(period, struck.for)
   return struck !== undefined

@@ -124,9 +124,19 @@ function splitReservation(ec2: Ec2): Action {
         checkSplit(ec2, source, count)
         ec2.reservations.resize(source, placesIn(source) - count)
         return ec2.reservations.add({
-          ...{ kind: 'on-demand', payment: 'succeeds', upfrontUsd: 0, startsAtMs: ec2.nowMs, isMoved: true },
-          ...{ region, zone: source.zone.name, type: source.type.name, count, clientToken: token },
-          ...{ platform: source.platform, matching: source.matching, endsAtMs: source.endsAtMs },
+          kind: 'on-demand',
+          payment: 'succeeds',
+          upfrontUsd: 0,
+          startsAtMs: ec2.nowMs,
+          isMoved: true,
+          region,
+          zone: source.zone.name,
+          type: source.type.name,
+          count,
+          clientToken: token,
+          platform: source.platform,
+          matching: source.matching,
+          endsAtMs: source.endsAtMs,
           tags: tagsFor('capacity-reservation', wish),
         })
       })

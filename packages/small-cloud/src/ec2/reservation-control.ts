@@ -108,7 +108,10 @@ export class ReservationControl {
 function summaryOf(ec2: Ec2, reservation: CapacityReservation): ReservationSummary {
   const { id, kind, type, zone, tags, blockId, createdAtMs, startsAtMs, endsAtMs } = reservation
   return {
-    ...{ id, kind, createdAtMs, startsAtMs },
+    id,
+    kind,
+    createdAtMs,
+    startsAtMs,
     ...(blockId === undefined ? {} : { block: blockId }),
     tags: Object.fromEntries(tags),
     state: reservationState(reservation),
@@ -118,7 +121,9 @@ function summaryOf(ec2: Ec2, reservation: CapacityReservation): ReservationSumma
     free: freeIn(reservation, ec2.nowMs),
     ...(endsAtMs === undefined ? {} : { endsAtMs }),
     extensions: reservation.extensions.map(({ status, endsAtMs: untilMs, usd }) => ({
-      ...{ status, endsAtMs: untilMs, usd },
+      status,
+      endsAtMs: untilMs,
+      usd,
     })),
     notices: reservation.notices.map(({ what, instance }) => (instance ? `${what}: ${instance}` : what)),
     bill: reservationBillOf(ec2, reservation),

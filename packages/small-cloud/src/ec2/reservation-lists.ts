@@ -92,7 +92,8 @@ function describeBlocks(ec2: Ec2): Action {
 
 const BY_BLOCK_ID = {
   by: ({ blockId = '' }: CapacityReservation) => blockId,
-  ...{ code: 'InvalidCapacityBlockId.NotFound', what: 'Capacity Block ID' },
+  code: 'InvalidCapacityBlockId.NotFound',
+  what: 'Capacity Block ID',
 }
 
 /** Describes the status of blocks; without ids only active ones have a status. */

@@ -92,8 +92,12 @@ export function reservationState({ history }: CapacityReservation): ReservationS
 }
 
 const LIVE: readonly ReservationState[] = [
-  ...(['payment-pending', 'pending', 'assessing'] as const),
-  ...(['scheduled', 'delayed', 'active'] as const),
+  'payment-pending',
+  'pending',
+  'assessing',
+  'scheduled',
+  'delayed',
+  'active',
 ]
 
 /** Whether it holds capacity now or in future. */

@@ -76,8 +76,14 @@ function make(ec2: Ec2, wish: CreateWish, call: Call): CapacityReservation {
   if (future === undefined) checkRoom(ec2, { region: call.region, zone, type, count })
   return ec2.reservations.add({
     kind: 'on-demand',
-    ...{ region: call.region, zone, type, count, platform: wish.InstancePlatform },
-    ...{ matching: wish.InstanceMatchCriteria, payment: 'succeeds', upfrontUsd: 0 },
+    region: call.region,
+    zone,
+    type,
+    count,
+    platform: wish.InstancePlatform,
+    matching: wish.InstanceMatchCriteria,
+    payment: 'succeeds',
+    upfrontUsd: 0,
     startsAtMs: future?.startsAtMs ?? ec2.nowMs,
     commitment: future?.commitment,
     endsAtMs: wish.EndDate,

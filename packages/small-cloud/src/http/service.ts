@@ -79,8 +79,15 @@ export function route<
 ): HttpRoute {
   const [method, path] = where.split(' ') as [HttpRoute['method'], string]
   return {
-    ...{ action, method, path, status, isMutating, run },
-    ...{ params: params ?? NOTHING, query: query ?? NOTHING, body: body ?? NOTHING },
+    action,
+    method,
+    path,
+    status,
+    isMutating,
+    run,
+    params: params ?? NOTHING,
+    query: query ?? NOTHING,
+    body: body ?? NOTHING,
   }
 }
 

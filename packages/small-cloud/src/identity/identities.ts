@@ -193,7 +193,13 @@ export class Identities {
   addRole(name: string, plan: RolePlan, facts: RoleFacts): Role {
     const { createdAt, path = '/', description = '', tags = [] } = facts
     const role: Role = {
-      ...{ name, path, description, plan, createdAt, tags: new Map(tags), policies: [] },
+      name,
+      path,
+      description,
+      plan,
+      createdAt,
+      tags: new Map(tags),
+      policies: [],
       id: this.ids.iam('AROA'),
       arn: `arn:aws:iam::${this.world.account}:role${path}${name}`,
     }

@@ -51,7 +51,8 @@ export function stsService(world: World, identities: Identities): Service {
           const role = roleFor(identities, call, RoleArn)
           checkDuration(role, call, DurationSeconds)
           const session = identities.openSession(role, {
-            ...{ name, durationMs: lasting(world, DurationSeconds) },
+            name,
+            durationMs: lasting(world, DurationSeconds),
             ...sessionPolicy(document),
           })
           const { userId: AssumedRoleId, arn: Arn } = session.principal
@@ -63,7 +64,8 @@ export function stsService(world: World, identities: Identities): Service {
         run({ Name: name, DurationSeconds, Policy: document }, { principal }) {
           checkFederates(world, identities, { principal, name })
           const session = identities.openFederated(principal, {
-            ...{ name, durationMs: lasting(world, DurationSeconds) },
+            name,
+            durationMs: lasting(world, DurationSeconds),
             ...sessionPolicy(document),
           })
           const { userId: FederatedUserId, arn: Arn } = session.principal

@@ -114,8 +114,16 @@ function summaryOf(account: LambdaAccount, instance: LambdaInstance): InstanceSu
   )
   const [first, last] = [runs[0], runs.at(-1)]
   return {
-    ...{ provider: 'lambda', id, state: stateOf(instance), type: type.name, image: 'lambda-stack-22-04' },
-    ...{ zone: region, capacity: 'on-demand', tags: Object.fromEntries(tags), launchedAtMs, isImpaired },
+    provider: 'lambda',
+    id,
+    state: stateOf(instance),
+    type: type.name,
+    image: 'lambda-stack-22-04',
+    zone: region,
+    capacity: 'on-demand',
+    tags: Object.fromEntries(tags),
+    launchedAtMs,
+    isImpaired,
     ...(instance.history.some((change) => change.state === 'unhealthy') && { reason: 'unhealthy' }),
     bill: {
       ...(first === undefined ? {} : { fromMs: first.fromMs }),

@@ -75,7 +75,13 @@ function launch(account: LambdaAccount, wish: LaunchRequest): LambdaInstance {
       'Not enough capacity to fulfill launch request.',
     )
   return account.launch({
-    ...{ name: wish.name, hostname: wish.hostname, region, type, sshKey: keys[0]!, mounts, userData },
+    name: wish.name,
+    hostname: wish.hostname,
+    region,
+    type,
+    sshKey: keys[0]!,
+    mounts,
+    userData,
     tags: new Map(wish.tags.map(({ key, value }) => [key, value])),
   })
 }

@@ -14,15 +14,17 @@ import type { MachineUser } from './host'
 
 /** The folders of a new disk. */
 const FOLDERS = [
-  ...[
-    '/var/lib/cloud/instance/scripts',
-    '/var/lib/amazon/ssm',
-    '/var/lib/crucible',
-    '/var/log',
-    '/var/cache',
-    '/var/spool',
-  ],
-  ...['/run/lock', '/run/machine', '/root', '/tmp', '/var/tmp'],
+  '/var/lib/cloud/instance/scripts',
+  '/var/lib/amazon/ssm',
+  '/var/lib/crucible',
+  '/var/log',
+  '/var/cache',
+  '/var/spool',
+  '/run/lock',
+  '/run/machine',
+  '/root',
+  '/tmp',
+  '/var/tmp',
 ]
 
 /** The disk of one machine: a directory of this host that belongs to the machine's user. */

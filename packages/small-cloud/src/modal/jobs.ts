@@ -73,15 +73,16 @@ export class Jobs {
     const record = this.records.get(key) ?? this.found(key)
     if (record === undefined) return undefined
     const job: Job = {
-      ...{
-        key,
-        phase: 'launching',
-        owner: record.owner,
-        tags: record.tags,
-        sandbox_id: null,
-        exit_code: null,
-      },
-      ...{ error: null, accepted_at_ms: record.acceptedAtMs, running_at_ms: null, ended_at_ms: null },
+      key,
+      phase: 'launching',
+      owner: record.owner,
+      tags: record.tags,
+      sandbox_id: null,
+      exit_code: null,
+      error: null,
+      accepted_at_ms: record.acceptedAtMs,
+      running_at_ms: null,
+      ended_at_ms: null,
     }
     if (record.sandbox !== undefined) this.fillRunning(job, record, record.sandbox)
     else if (record.claim === 'cancel')
@@ -113,7 +114,8 @@ export class Jobs {
       .filter(([key, one]) => one.owner === owner && this.read(key)?.phase === 'launching')
       .filter(([key]) => !listed.some((each) => each.key === key))
       .map(([key, one]) => ({
-        ...{ key, sandbox_id: null },
+        key,
+        sandbox_id: null,
         tags: { ...one.tags, key, owner, 'accepted-at-ms': String(one.acceptedAtMs) },
       }))
     return [...listed, ...waiting]
@@ -142,7 +144,10 @@ export class Jobs {
     const { owner = null, 'accepted-at-ms': accepted, ...others } = sandbox.tags
     const tags = Object.fromEntries(Object.entries(others).filter(([name]) => name !== 'key'))
     const record: Record_ = {
-      ...{ owner, tags, acceptedAtMs: Number(accepted), isCancelled: false },
+      owner,
+      tags,
+      acceptedAtMs: Number(accepted),
+      isCancelled: false,
       sandbox: { id: sandbox.id, atMs: this.parts.clock.nowMs() },
     }
     this.records.set(key, record)
@@ -182,7 +187,12 @@ export class Jobs {
     const [type, count] = request.gpu?.split(':') ?? []
     const accepted = String(record.acceptedAtMs)
     const sandbox = sandboxes.create({
-      ...{ app, name: key, dockerfile, command: request.command, env: request.env, volumes: request.volumes },
+      app,
+      name: key,
+      dockerfile,
+      command: request.command,
+      env: request.env,
+      volumes: request.volumes,
       tags: { ...request.tags, key, owner: request.owner, 'accepted-at-ms': accepted },
       timeoutMs: request.timeout_s * 1000,
       gpu: type === undefined ? null : { type, count: Number(count ?? 1) },

@@ -37,7 +37,9 @@ class Workspace {
     this.allowed = allowedWith(Object.keys(parts.world.modal.secrets))
     this.sandboxes = new Sandboxes(parts, GPUS_MAX)
     this.jobs = new Jobs({
-      ...{ ...parts, sandboxes: this.sandboxes, app: JOBS_APP },
+      ...parts,
+      sandboxes: this.sandboxes,
+      app: JOBS_APP,
       prepare: (request) => this.prepare(request),
       strike: (action) => this.strike(action),
     })
@@ -66,15 +68,21 @@ class Workspace {
     return [
       route('health', 'GET /v1/health', {
         run: () => ({
-          ...{ ok: true, api: 1, features: ['logs', 'requirements', 'volumes'], sdk: '1.6.4' },
-          ...{ environment: 'main', allowed: this.allowed },
+          ok: true,
+          api: 1,
+          features: ['logs', 'requirements', 'volumes'],
+          sdk: '1.6.4',
+          environment: 'main',
+          allowed: this.allowed,
         }),
       }),
       route('offers', 'GET /v1/offers', {
         run: () => ({ observed_at_ms: this.parts.clock.nowMs(), usd: MODAL_RATES }),
       }),
       route('submit', 'PUT /v1/jobs/:key', {
-        ...{ params, body: jobRequest, isMutating: true },
+        params,
+        body: jobRequest,
+        isMutating: true,
         run: ({ params, body }) => this.submit(params.key, body),
       }),
       route('list', 'GET /v1/jobs', {
@@ -86,14 +94,13 @@ class Workspace {
         run: ({ params }) => this.jobs.read(params.key) ?? unknownKey(params.key),
       }),
       route('cancel', 'POST /v1/jobs/:key/cancel', {
-        ...{ params, isMutating: true },
+        params,
+        isMutating: true,
         run: ({ params }) => this.jobs.cancel(params.key),
       }),
       route('logs', 'GET /v1/jobs/:key/logs', {
-        ...{
-          params,
-          query: z.strictObject({ lines: z.coerce.number().int().min(1).max(1000).default(200) }),
-        },
+        params,
+        query: z.strictObject({ lines: z.coerce.number().int().min(1).max(1000).default(200) }),
         run: async ({ params, query }) => {
           const lines = await this.jobs.logs(params.key, query.lines)
           return lines === undefined ? unknownKey(params.key) : { lines }
@@ -112,13 +119,16 @@ class Workspace {
           const items = [...this.volumes].filter(([name]) => name.startsWith(prefix))
           return {
             items: items.map(([name, { createdAtMs, usedAtMs }]) => ({
-              ...{ name, created_at_ms: createdAtMs, used_at_ms: usedAtMs },
+              name,
+              created_at_ms: createdAtMs,
+              used_at_ms: usedAtMs,
             })),
           }
         },
       }),
       route('deleteVolume', 'DELETE /v1/volumes/:name', {
-        ...{ params: z.strictObject({ name: volumeName }), isMutating: true },
+        params: z.strictObject({ name: volumeName }),
+        isMutating: true,
         run: ({ params: { name } }) => {
           refuseVolume(name)
           this.volumes.delete(name)
@@ -180,19 +190,22 @@ class Workspace {
   private controlRoutes(): HttpRoute[] {
     const params = z.strictObject({ id: z.string() })
     const spec = z.strictObject({
-      ...{ app: z.string(), name: z.string(), tags: z.record(z.string(), z.string()) },
-      ...{ command: z.array(z.string()), env: z.record(z.string(), z.string()), dockerfile: z.string() },
+      app: z.string(),
+      name: z.string(),
+      tags: z.record(z.string(), z.string()),
+      command: z.array(z.string()),
+      env: z.record(z.string(), z.string()),
+      dockerfile: z.string(),
       gpu: z.strictObject({ type: z.string(), count: z.int() }).nullable(),
-      ...{
-        timeoutMs: z.int(),
-        milliCpu: z.int(),
-        memoryMiB: z.int(),
-        volumes: z.record(z.string(), z.string()),
-      },
+      timeoutMs: z.int(),
+      milliCpu: z.int(),
+      memoryMiB: z.int(),
+      volumes: z.record(z.string(), z.string()),
     })
     return [
       control('SandboxCreate', 'POST /control/sandboxes', {
-        ...{ body: spec, isMutating: true },
+        body: spec,
+        isMutating: true,
         run: ({ body }) => wordsOf(this.sandboxes.create(body)),
       }),
       control('SandboxList', 'POST /control/sandboxes/list', {
@@ -204,7 +217,8 @@ class Workspace {
         run: ({ params }) => wordsOf(this.sandboxes.get(params.id)),
       }),
       control('SandboxTerminate', 'POST /control/sandboxes/:id/terminate', {
-        ...{ params, isMutating: true },
+        params,
+        isMutating: true,
         run: ({ params }) => this.sandboxes.terminate(params.id),
       }),
       control('AppFetchLogs', 'GET /control/tasks/:id/logs', {
@@ -220,7 +234,8 @@ class Workspace {
       }),
       // The call is kept in the journal only.
       control('FunctionCreate', 'POST /control/functions', {
-        ...{ body: z.looseObject({ name: z.string() }), isMutating: true },
+        body: z.looseObject({ name: z.string() }),
+        isMutating: true,
         run: () => undefined,
       }),
       control('WorkspaceBillingRates', 'GET /control/rates', { run: () => ({ usd: MODAL_RATES }) }),
@@ -245,14 +260,16 @@ class Workspace {
         }),
       }),
       control('VolumeGetOrCreate', 'PUT /control/volumes/:name', {
-        ...{ params, isMutating: true },
+        params,
+        isMutating: true,
         run: ({ params: { name } }) => {
           const made = { createdAtMs: this.parts.clock.nowMs(), usedAtMs: null }
           if (!this.volumes.has(name)) this.volumes.set(name, made)
         },
       }),
       control('VolumeDelete', 'DELETE /control/volumes/:name', {
-        ...{ params, isMutating: true },
+        params,
+        isMutating: true,
         run: ({ params }) => void this.volumes.delete(params.name),
       }),
     ]

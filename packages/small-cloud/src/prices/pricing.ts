@@ -73,7 +73,9 @@ function machinesAndDisks(world: World, market: Market): Product[] {
           family: 'Compute Instance',
           attributes: attributesOf(type, region),
           sku: skuOf(region, type.name),
-          ...{ usd, unit: 'Hrs', words: `$${usd} per On Demand Linux ${type.name} Instance Hour` },
+          usd,
+          unit: 'Hrs',
+          words: `$${usd} per On Demand Linux ${type.name} Instance Hour`,
         }
       }),
   ])
@@ -91,7 +93,9 @@ function diskOf(region: string): Product {
       usagetype: 'EBS:VolumeUsage.gp3',
     },
     sku: skuOf(region, 'gp3'),
-    ...{ usd, unit: 'GB-Mo', words: `$${usd} per GB-month of General Purpose (gp3) provisioned storage` },
+    usd,
+    unit: 'GB-Mo',
+    words: `$${usd} per GB-month of General Purpose (gp3) provisioned storage`,
   }
 }
 

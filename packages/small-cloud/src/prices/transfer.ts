@@ -31,14 +31,22 @@ function product({ from, to, usd, direction }: Way): Product {
   return {
     family: 'Data Transfer',
     attributes: {
-      ...{ servicecode: 'AWSDataTransfer', servicename: 'AWS Data Transfer' },
+      servicecode: 'AWSDataTransfer',
+      servicename: 'AWS Data Transfer',
       transferType: `InterRegion ${direction}`,
-      ...{ fromLocation: locationOf(from), fromLocationType: 'AWS Region', fromRegionCode: from },
-      ...{ toLocation: locationOf(to), toLocationType: 'AWS Region', toRegionCode: to },
-      ...{ usagetype, operation: '' },
+      fromLocation: locationOf(from),
+      fromLocationType: 'AWS Region',
+      fromRegionCode: from,
+      toLocation: locationOf(to),
+      toLocationType: 'AWS Region',
+      toRegionCode: to,
+      usagetype,
+      operation: '',
     },
     sku: skuOf(from, usagetype),
-    ...{ usd, unit: 'GB', words: `$${usd} per GB - ${locationOf(from)} data transfer to ${locationOf(to)}` },
+    usd,
+    unit: 'GB',
+    words: `$${usd} per GB - ${locationOf(from)} data transfer to ${locationOf(to)}`,
   }
 }
 

@@ -70,7 +70,12 @@ function regionPlan(
     isDefault: true,
   }))
   return {
-    ...{ name, zones: named, hasDefaultVpc, groups, isEnabled, quotas },
+    name,
+    zones: named,
+    hasDefaultVpc,
+    groups,
+    isEnabled,
+    quotas,
     subnets: subnets ?? (hasDefaultVpc ? usual : []),
   }
 }

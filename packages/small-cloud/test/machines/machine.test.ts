@@ -47,7 +47,8 @@ describe.each(KINDS)('a machine of %s', (enclosure) => {
       { path: '/var/lib/cloud/scripts/per-boot/go', permissions: '0700', encoding: 'gz+b64', content },
     ]
     const spec = {
-      ...{ id: 'i-00000000000000002', enclosure },
+      id: 'i-00000000000000002',
+      enclosure,
       userData: `#cloud-config\n${JSON.stringify({ write_files })}\n`,
     }
     for (const runs of ['run\n', 'run\nrun\n']) {

@@ -38,7 +38,8 @@ async function stage(world: WorldText = {}, changes: Partial<Ec2Config> = {}, ke
     runnerUrl: async () => 'data:,',
   })
   return {
-    ...{ cloud, backend },
+    cloud,
+    backend,
     async launch(capacityType = 'on-demand') {
       const offers = await backend.offers({}, patiently())
       const order = makeOrder({
@@ -54,7 +55,9 @@ async function stage(world: WorldText = {}, changes: Partial<Ec2Config> = {}, ke
 const denying = (action: string): WorldText => ({
   users: {
     worker: {
-      ...{ accessKeyId: 'worker', secretAccessKey: 'worker', managed: ['AdministratorAccess'] },
+      accessKeyId: 'worker',
+      secretAccessKey: 'worker',
+      managed: ['AdministratorAccess'],
       policies: { no: { Statement: [{ Effect: 'Deny', Action: action, Resource: '*' }] } },
     },
   },
@@ -63,7 +66,7 @@ const denying = (action: string): WorldText => ({
 const saying = (code: string, zone = '*', message?: string): FaultText => ({
   fault: 'fleet-error',
   code,
-  ...(message === undefined ? {} : { message }),
+  message,
   where: { zone },
 })
 
@@ -106,7 +109,8 @@ describe('a fleet that launched nothing', () => {
     expect(await launch()).toMatchObject({
       kind: 'refused',
       failure: {
-        ...{ class: 'auth', code: 'UnauthorizedOperation' },
+        class: 'auth',
+        code: 'UnauthorizedOperation',
         message: expect.stringMatching(message),
         hint: expect.stringMatching(hint),
       },

@@ -43,7 +43,9 @@ function stage(): Stage {
         host,
         ORDER,
         causes.map(([code, message = `it was ${code}`], at) => ({
-          ...{ code, message, pool: pool('g5.xlarge', 'ab'[at] ?? 'a') },
+          code,
+          message,
+          pool: pool('g5.xlarge', 'ab'[at] ?? 'a'),
         })),
       ),
     pass: (ms) => void (nowMs += ms),

@@ -32,7 +32,9 @@ describe('the price of data between Regions', () => {
   it('is that of the list for each direction, and when it was read', async () => {
     const { between, nowMs } = stage((from) => (from === 'sa-east-1' ? '0.2000000000' : '0.0300000000'))
     expect(await between('sa-east-1', 'us-east-1', signal)).toMatchObject({
-      ...{ storeRegion: 'us-east-1', upMicroUsdPerGb: microUsd(0.2), downMicroUsdPerGb: microUsd(0.03) },
+      storeRegion: 'us-east-1',
+      upMicroUsdPerGb: microUsd(0.2),
+      downMicroUsdPerGb: microUsd(0.03),
       priceSource: { kind: 'live', observedAtMs: nowMs() },
     })
   })

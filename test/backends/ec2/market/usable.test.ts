@@ -21,13 +21,18 @@ const nvidia = (name: string, facts: object = {}): object => ({
 /** As `DescribeInstanceTypes` describes it. */
 const described = (InstanceType: string, facts: object = {}): MachineType =>
   typeOf({
-    ...{ InstanceType: InstanceType as 'g5.xlarge', VCpuInfo: { DefaultVCpus: 4 } },
-    ...{ MemoryInfo: { SizeInMiB: 16384 }, ProcessorInfo: { SupportedArchitectures: ['x86_64'] } },
+    InstanceType: InstanceType as 'g5.xlarge',
+    VCpuInfo: { DefaultVCpus: 4 },
+    MemoryInfo: { SizeInMiB: 16384 },
+    ProcessorInfo: { SupportedArchitectures: ['x86_64'] },
     ...facts,
   })
 
 const EIGHTH = nvidia('L4', {
-  ...{ Count: 0, LogicalGpuCount: 1, GpuPartitionSize: 0.125, MemoryInfo: { SizeInMiB: 2861 } },
+  Count: 0,
+  LogicalGpuCount: 1,
+  GpuPartitionSize: 0.125,
+  MemoryInfo: { SizeInMiB: 2861 },
 })
 const ARM = { ProcessorInfo: { SupportedArchitectures: ['arm64'] } }
 
@@ -104,7 +109,9 @@ describe('a machine type', () => {
 
   it('with a part of a GPU has one GPU of its memory, and is no whole one', () => {
     expect(shapeOf(described('g6f.large', EIGHTH), 100)).toMatchObject({
-      ...{ gpus: 1, accelerator: 'L4 (1/8)', gpuMemoryGiB: 2.79 },
+      gpus: 1,
+      accelerator: 'L4 (1/8)',
+      gpuMemoryGiB: 2.79,
     })
     // As much memory as a whole one of the smaller kind has.
     const half = nvidia('A100', {

@@ -46,7 +46,11 @@ describe('what is held', () => {
     const [one] = reservations(h.nowMs())
     h.aws.reservations.push({ ...one!, owner: '999999999999', matching: 'open' })
     expect((await held())[0]).toMatchObject({
-      ...{ isShared: true, isTargeted: false, idleMicroUsdPerHour: 0, total: 4, free: 4 },
+      isShared: true,
+      isTargeted: false,
+      idleMicroUsdPerHour: 0,
+      total: 4,
+      free: 4,
     })
   })
 

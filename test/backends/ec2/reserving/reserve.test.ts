@@ -21,7 +21,12 @@ beforeEach(() => {
 const quoted = async (kind: ReservationKind = 'prepaid'): Promise<CapacityQuote> =>
   (await h.reserving.reservable(h.wish(kind), patiently()))[0]!
 const orderOf = (quote: CapacityQuote, more: Partial<ReservationOrder> = {}): ReservationOrder => ({
-  ...{ intent: 'res-1', send: 1, deployment: 'test', owner: 'ann@example.org', backend: 'ec2', quote },
+  intent: 'res-1',
+  send: 1,
+  deployment: 'test',
+  owner: 'ann@example.org',
+  backend: 'ec2',
+  quote,
   ...more,
 })
 const fail = (call: string, error: AwsError): void => {
@@ -66,7 +71,8 @@ describe('a purchase of a Capacity Block', () => {
     const [purchase] = h.aws.calls.filter(({ name }) => name === 'buyBlock')
     expect(trial!.detail).toEqual({ ...(purchase!.detail as object), isTrial: true })
     expect(purchase!.detail).toEqual({
-      ...{ offering: 'cb-1', isTrial: false },
+      offering: 'cb-1',
+      isTrial: false,
       tags: {
         Name: 'crucible res-1',
         'crucible:deployment': 'test',
@@ -99,7 +105,8 @@ describe('a purchase of a Capacity Block', () => {
     const order = orderOf(await quoted())
     const leaving = new AbortController()
     h.aws.faults.push({
-      ...{ call: 'tryBlock', when: 'instead' },
+      call: 'tryBlock',
+      when: 'instead',
       get error() {
         leaving.abort()
         return answered('DryRunOperation', 412)
@@ -130,7 +137,8 @@ describe('a purchase of a Capacity Block', () => {
     h = new Ec2ReservingHarness({ buyerRole: 'arn:aws:iam::999999999999:role/buyer' })
     for (const kind of ['prepaid', 'hourly'] as const)
       expect(await h.reserving.reserve(orderOf(await quoted(kind)), patiently())).toMatchObject({
-        ...{ kind: 'refused', failure: { class: 'auth', message: expect.stringMatching(/another account/) } },
+        kind: 'refused',
+        failure: { class: 'auth', message: expect.stringMatching(/another account/) },
       })
     expect(h.sent()).toBe(0)
     h = new Ec2ReservingHarness({ buyerRole: 'arn:aws:iam::123456789012:role/buyer' })
@@ -155,7 +163,8 @@ describe('a purchase of a Capacity Block', () => {
     const order = orderOf(await quoted())
     Object.assign(h.aws.reserving.blocks[0]!, other)
     expect(await h.reserving.reserve(order, patiently())).toMatchObject({
-      ...{ kind: 'refused', failure: { class: 'capacity' } },
+      kind: 'refused',
+      failure: { class: 'capacity' },
     })
     expect(h.sent()).toBe(0)
   })
@@ -168,7 +177,8 @@ describe('a purchase of a Capacity Block', () => {
     h.clockMs += MINUTE_MS
     Object.assign(h.aws.reserving.blocks[0]!, { id: 'cb-2', ...moved })
     expect(await h.reserving.reserve(order, patiently())).toMatchObject({
-      ...{ kind: 'reserved', reservation: { upfrontMicroUsd: 4_527_500_000 } },
+      kind: 'reserved',
+      reservation: { upfrontMicroUsd: 4_527_500_000 },
     })
     expect(h.aws.reserving.purchases[0]!.tags['crucible:fee']).toBe('4527.5 USD')
   })
@@ -190,7 +200,8 @@ describe('a purchase of a Capacity Block', () => {
     const reopened = h.reopen()
     for (const call of ['identity', 'types']) fail(call, answered('UnauthorizedOperation', 403))
     expect(await reopened.reserve(orderOf(quote), patiently())).toMatchObject({
-      ...{ kind: 'reserved', reservation: { intent: 'res-1', phase: 'unpaid' } },
+      kind: 'reserved',
+      reservation: { intent: 'res-1', phase: 'unpaid' },
     })
   })
 })
@@ -225,7 +236,9 @@ describe('an on-demand reservation', () => {
     expect(quote).toMatchObject({ startsAtMs, endsAtMs: startsAtMs + 20 * DAY_MS, committedMs: 14 * DAY_MS })
     await h.reserving.reserve(orderOf(quote!), patiently())
     expect(h.aws.calls.find(({ name }) => name === 'create')!.detail).toMatchObject({
-      ...{ type: 'g5.xlarge', count: 8, endsAtMs: startsAtMs + 20 * DAY_MS },
+      type: 'g5.xlarge',
+      count: 8,
+      endsAtMs: startsAtMs + 20 * DAY_MS,
       later: { startsAtMs, committedMs: 14 * DAY_MS },
     })
   })
@@ -269,7 +282,8 @@ describe('a purchase of an extension', () => {
     const order = await extended()
     await h.reserving.reserve(order, patiently())
     expect(await h.reserving.reserve(order, patiently())).toMatchObject({
-      ...{ kind: 'refused', failure: { class: 'capacity' } },
+      kind: 'refused',
+      failure: { class: 'capacity' },
     })
     expect(h.sent()).toBe(2)
   })

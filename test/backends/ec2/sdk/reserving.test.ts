@@ -102,7 +102,9 @@ describe('a purchase over the SDK', () => {
     [
       'an internal error and another time of day',
       {
-        ...{ status: 500, body: errorOf('InternalError'), date: new Date(Date.now() + HOUR_MS) },
+        status: 500,
+        body: errorOf('InternalError'),
+        date: new Date(Date.now() + HOUR_MS),
       },
     ],
   ])('is sent once, if it meets %s', async (_what, failing) => {
@@ -122,17 +124,16 @@ describe('a purchase over the SDK', () => {
       <tagSet><item><key>crucible:intent</key><value>res-1</value></item></tagSet>
       </capacityReservation></PurchaseCapacityBlockResponse>`
     expect(await buy()).toMatchObject({
-      ...{
-        id: 'cr-1',
-        isBlock: true,
-        state: 'payment-pending',
-        total: 2,
-        tags: { 'crucible:intent': 'res-1' },
-      },
+      id: 'cr-1',
+      isBlock: true,
+      state: 'payment-pending',
+      total: 2,
+      tags: { 'crucible:intent': 'res-1' },
     })
     const form = Object.fromEntries(sent[0]!)
     expect(form).toMatchObject({
-      ...{ CapacityBlockOfferingId: 'cb-1', InstancePlatform: 'Linux/UNIX' },
+      CapacityBlockOfferingId: 'cb-1',
+      InstancePlatform: 'Linux/UNIX',
       'TagSpecification.1.ResourceType': 'capacity-reservation',
       'TagSpecification.1.Tag.1.Key': 'crucible:intent',
       'TagSpecification.1.Tag.1.Value': 'res-1',
@@ -161,16 +162,26 @@ describe('an on-demand reservation over the SDK', () => {
       </capacityReservation></CreateCapacityReservationResponse>`
     const startsAtMs = Date.UTC(2027, 0, 18)
     const request = {
-      ...{ token: 'token-1', type: 'g5.xlarge', count: 8, zone: 'us-east-1a', tags: {} },
+      token: 'token-1',
+      type: 'g5.xlarge',
+      count: 8,
+      zone: 'us-east-1a',
+      tags: {},
       later: { startsAtMs, committedMs: 14 * 24 * HOUR_MS },
     }
     expect(await api.reserving.create(request, signal)).toMatchObject({
-      ...{ id: 'cr-2', committedUntilMs: Date.UTC(2027, 1, 1) },
+      id: 'cr-2',
+      committedUntilMs: Date.UTC(2027, 1, 1),
     })
     expect(Object.fromEntries(sent[0]!)).toMatchObject({
-      ...{ ClientToken: 'token-1', InstanceMatchCriteria: 'targeted', Tenancy: 'default' },
-      ...{ EndDateType: 'unlimited', CommitmentDuration: '1209600', DeliveryPreference: 'incremental' },
-      ...{ StartDate: '2027-01-18T00:00:00Z', InstanceCount: '8' },
+      ClientToken: 'token-1',
+      InstanceMatchCriteria: 'targeted',
+      Tenancy: 'default',
+      EndDateType: 'unlimited',
+      CommitmentDuration: '1209600',
+      DeliveryPreference: 'incremental',
+      StartDate: '2027-01-18T00:00:00Z',
+      InstanceCount: '8',
     })
   })
 

@@ -13,9 +13,16 @@ it('a launch template ends its machines when they power off, and keeps their cre
     return Promise.resolve({})
   }) as never)
   const spec = {
-    ...{ name: 'crucible-1', image: 'ami-1', profile: 'crucible-machine', securityGroups: ['sg-1'] },
-    ...{ rootDevice: '/dev/sda1', diskGiB: 100, userData: '#!/bin/sh', tags: {} },
-    ...{ avoidsReservations: false, tagsSpotRequests: false },
+    name: 'crucible-1',
+    image: 'ami-1',
+    profile: 'crucible-machine',
+    securityGroups: ['sg-1'],
+    rootDevice: '/dev/sda1',
+    diskGiB: 100,
+    userData: '#!/bin/sh',
+    tags: {},
+    avoidsReservations: false,
+    tagsSpotRequests: false,
   }
   await createSdkApi({ region: 'us-east-1' }).machines.createTemplate(spec, new AbortController().signal)
   const [command] = sent as [CreateLaunchTemplateCommand]

@@ -102,18 +102,33 @@ export function shown(
   const extension = one.extensions.filter(({ shownFromMs }) => shownFromMs <= nowMs).at(-1)
   const { deployment, intent, upfrontMicroUsd } = tags
   return {
-    ...{ id, kind, phase, state: stateOf(one, phase), type, region, zone, total },
+    id,
+    kind,
+    phase,
+    state: stateOf(one, phase),
+    type,
+    region,
+    zone,
+    total,
     free: phase === 'active' ? total - one.used : 0,
-    ...{ startsAtMs, createdAtMs, isTargeted, isShared: one.isShared ?? false },
-    ...defined({ endsAtMs, unfit, deployment, intent, upfrontMicroUsd }),
-    ...(kind === 'prepaid' && endsAtMs !== undefined && { usableUntilMs: endsAtMs - cutOffMs }),
+    startsAtMs,
+    createdAtMs,
+    isTargeted,
+    isShared: one.isShared ?? false,
+    endsAtMs,
+    unfit,
+    deployment,
+    intent,
+    upfrontMicroUsd,
+    usableUntilMs: kind === 'prepaid' && endsAtMs !== undefined ? endsAtMs - cutOffMs : undefined,
     idleMicroUsdPerHour: one.perHourMicro,
-    ...(extension !== undefined && {
-      extension: {
-        phase: paymentPhase(extension.payment, nowMs),
-        ...{ endsAtMs: extension.endsAtMs, boughtAtMs: extension.boughtAtMs },
-      },
-    }),
+    extension:
+      extension !== undefined
+        ? {
+            phase: paymentPhase(extension.payment, nowMs),
+            ...{ endsAtMs: extension.endsAtMs, boughtAtMs: extension.boughtAtMs },
+          }
+        : undefined,
   }
 }
 

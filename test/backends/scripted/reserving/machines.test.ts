@@ -27,8 +27,15 @@ beforeEach(() => {
   const behave = () => ({ neverStarts: true })
   backend = createScriptedBackend(new ScriptedWorld({ clock, store, wares: [...wares], market, behave }))
   market.sell({
-    ...{ kind: 'prepaid', type: TYPE, region: 'east', zone: 'east-a', count: 1, stock: 2 },
-    ...{ startsAtMs: HOUR_MS, durationMs: DAY_MS, upfrontMicro: 1 },
+    kind: 'prepaid',
+    type: TYPE,
+    region: 'east',
+    zone: 'east-a',
+    count: 1,
+    stock: 2,
+    startsAtMs: HOUR_MS,
+    durationMs: DAY_MS,
+    upfrontMicro: 1,
   })
 })
 
@@ -58,8 +65,12 @@ describe('a reservation that was bought from a scripted market', () => {
     await clock.advance(10 * MINUTE_MS)
     const usableUntilMs = HOUR_MS + DAY_MS - 30 * MINUTE_MS
     expect(await reserved()).toMatchObject({
-      ...{ reservationId: id, availability: 'unavailable', place: 'east-a', usableUntilMs },
-      ...{ priceMicroUsdPerHour: 0, reservation: { free: 0, total: 1, startsAtMs: HOUR_MS } },
+      reservationId: id,
+      availability: 'unavailable',
+      place: 'east-a',
+      usableUntilMs,
+      priceMicroUsdPerHour: 0,
+      reservation: { free: 0, total: 1, startsAtMs: HOUR_MS },
     })
     await clock.advance(HOUR_MS)
     expect(await reserved()).toMatchObject({ availability: 'available', reservation: { free: 1 } })

@@ -8,8 +8,14 @@ import { ReservationMarket, type MarketOptions } from './market'
 import { createScriptedReserving } from './reserving'
 
 const LOT: PrepaidLot = {
-  ...{ kind: 'prepaid', type: 'h100x8', region: 'east', zone: 'east-a', count: 2 },
-  ...{ startsAtMs: DAY_MS, durationMs: DAY_MS, upfrontMicro: 1_000_000 },
+  kind: 'prepaid',
+  type: 'h100x8',
+  region: 'east',
+  zone: 'east-a',
+  count: 2,
+  startsAtMs: DAY_MS,
+  durationMs: DAY_MS,
+  upfrontMicro: 1_000_000,
 }
 const WISH = {
   backend: 'scripted',
@@ -25,7 +31,11 @@ function opened(options: Partial<MarketOptions> = {}) {
   market.sell({ ...LOT, stock: 5 })
   const reserving = createScriptedReserving(market)
   const orderOf = async (intent: string, deployment = 'one'): Promise<ReservationOrder> => ({
-    ...{ intent, deployment, send: 1, owner: 'ann', backend: 'scripted' },
+    intent,
+    deployment,
+    send: 1,
+    owner: 'ann',
+    backend: 'scripted',
     quote: (await reserving.reservable(WISH, patiently()))[0]!,
   })
   const idsListed = async (): Promise<string[]> =>
@@ -75,7 +85,8 @@ describe('a scripted market of reservations', () => {
     const { market, reserving, orderOf } = opened()
     market.faults.add('reserve', { kind: 'gone' })
     expect(await reserving.reserve(await orderOf('res-a'), patiently())).toMatchObject({
-      ...{ kind: 'refused', failure: { class: 'capacity' } },
+      kind: 'refused',
+      failure: { class: 'capacity' },
     })
     expect(market.purchases).toEqual([])
   })

@@ -161,15 +161,22 @@ export class ReservationMarket {
     const holding =
       extended ??
       this.#hold({
-        ...{ kind: quote.kind, type: quote.type, region: quote.region, zone: quote.zone, total: quote.count },
-        ...{ startsAtMs, payment, shownFromMs, perHourMicro: quote.perHourMicro / quote.count },
+        kind: quote.kind,
+        type: quote.type,
+        region: quote.region,
+        zone: quote.zone,
+        total: quote.count,
+        startsAtMs,
+        payment,
+        shownFromMs,
+        perHourMicro: quote.perHourMicro / quote.count,
         tags: {
           deployment,
           intent,
           send,
-          ...(quote.currency === 'USD' && { upfrontMicroUsd: quote.upfrontMicro }),
+          upfrontMicroUsd: quote.currency === 'USD' ? quote.upfrontMicro : undefined,
         },
-        ...defined({ endsAtMs: quote.endsAtMs }),
+        endsAtMs: quote.endsAtMs,
         ...(quote.committedMs !== undefined && {
           committedUntilMs: startsAtMs + quote.committedMs,
           assessedAtMs: nowMs + (this.#o.assessedAfterMs ?? 0),
@@ -177,8 +184,14 @@ export class ReservationMarket {
       })
     const { clock } = this
     this.purchases.push({
-      ...{ id: holding.id, kind: extended ? 'extension' : 'reservation', quote, atMs: nowMs },
-      ...{ intent, send, deployment, owner: order.owner },
+      id: holding.id,
+      kind: extended ? 'extension' : 'reservation',
+      quote,
+      atMs: nowMs,
+      intent,
+      send,
+      deployment,
+      owner: order.owner,
       get isPaid() {
         return clock.now() < payment.atMs ? undefined : payment.isPaid
       },
@@ -219,10 +232,17 @@ export class ReservationMarket {
     one.total -= change.count
     const { kind, type, region, zone, perHourMicro, endsAtMs, startsAtMs, committedUntilMs } = one
     const made = this.#hold({
-      ...{ kind, type, region, zone, perHourMicro, startsAtMs, total: change.count },
+      kind,
+      type,
+      region,
+      zone,
+      perHourMicro,
+      startsAtMs,
+      total: change.count,
       tags: { deployment: change.deployment, intent: change.intent, send: 1 },
       shownFromMs: this.clock.now() + this.listsLagMs,
-      ...defined({ endsAtMs, committedUntilMs }),
+      endsAtMs,
+      committedUntilMs,
     })
     this.#splits.set(change.intent, made.id)
     return this.#shown(made)
@@ -238,7 +258,8 @@ export class ReservationMarket {
     this.#terms.set(quoteId, { id, untilMs: nowMs + TERMS_VALID_MS, chargedUntilMs: committedUntilMs })
     return {
       chargeMicroUsd: Math.round(hours * one.perHourMicro * one.total),
-      ...{ chargedUntilMs: committedUntilMs, quoteId },
+      chargedUntilMs: committedUntilMs,
+      quoteId,
     }
   }
 
@@ -340,20 +361,16 @@ export class ReservationMarket {
   #hold(one: Partial<Holding> & Pick<Holding, 'kind' | 'type' | 'region' | 'zone' | 'total'>): Holding {
     const nowMs = this.clock.now()
     const holding: Holding = {
-      ...{
-        id: `r-${this.#holdings.length + 1}`,
-        used: 0,
-        createdAtMs: nowMs,
-        startsAtMs: nowMs,
-        perHourMicro: 0,
-      },
-      ...{
-        payment: { atMs: nowMs, isPaid: true },
-        tags: {},
-        shownFromMs: nowMs,
-        extensions: [],
-        isTargeted: true,
-      },
+      id: `r-${this.#holdings.length + 1}`,
+      used: 0,
+      createdAtMs: nowMs,
+      startsAtMs: nowMs,
+      perHourMicro: 0,
+      payment: { atMs: nowMs, isPaid: true },
+      tags: {},
+      shownFromMs: nowMs,
+      extensions: [],
+      isTargeted: true,
       ...one,
     }
     this.#holdings.push(holding)

@@ -41,8 +41,18 @@ function prepaidOf(lot: PrepaidLot, { nowMs }: Asked): CapacityQuote[] {
   const endsAtMs = startsAtMs + durationMs
   return [
     {
-      ...{ id: `${type}/${zone}/${startsAtMs}/${durationMs}`, kind: 'prepaid', type, count, region, zone },
-      ...{ startsAtMs, endsAtMs, upfrontMicro, perHourMicro: 0, currency, readAtMs: nowMs },
+      id: `${type}/${zone}/${startsAtMs}/${durationMs}`,
+      kind: 'prepaid',
+      type,
+      count,
+      region,
+      zone,
+      startsAtMs,
+      endsAtMs,
+      upfrontMicro,
+      perHourMicro: 0,
+      currency,
+      readAtMs: nowMs,
     },
   ]
 }
@@ -56,9 +66,18 @@ function hourlyOf(lot: HourlyLot, { wish, nowMs }: Asked): CapacityQuote[] {
   const endsAtMs = wish.durationMs === undefined ? wish.latestEndAtMs : startsAtMs + wish.durationMs
   return [
     {
-      ...{ id: '', kind: 'hourly', type, count: wish.count, region, zone, startsAtMs, upfrontMicro: 0 },
-      ...{ perHourMicro: price * wish.count, currency, readAtMs: nowMs },
-      ...defined({ endsAtMs }),
+      id: '',
+      kind: 'hourly',
+      type,
+      count: wish.count,
+      region,
+      zone,
+      startsAtMs,
+      upfrontMicro: 0,
+      perHourMicro: price * wish.count,
+      currency,
+      readAtMs: nowMs,
+      endsAtMs,
       ...(isLater && defined({ committedMs })),
     },
   ]
@@ -74,15 +93,19 @@ function extensionOf(lot: ExtensionLot, { wish, nowMs, held }: Asked): CapacityQ
   const endsAtMs = startsAtMs + lot.durationMs
   return [
     {
-      ...{ id: `${one.id}+${lot.durationMs}`, kind: 'prepaid', type, count, region, zone, extends: one.id },
-      ...{
-        startsAtMs,
-        endsAtMs,
-        upfrontMicro,
-        perHourMicro: 0,
-        currency: lot.currency ?? 'USD',
-        readAtMs: nowMs,
-      },
+      id: `${one.id}+${lot.durationMs}`,
+      kind: 'prepaid',
+      type,
+      count,
+      region,
+      zone,
+      extends: one.id,
+      startsAtMs,
+      endsAtMs,
+      upfrontMicro,
+      perHourMicro: 0,
+      currency: lot.currency ?? 'USD',
+      readAtMs: nowMs,
     },
   ]
 }

@@ -22,7 +22,9 @@ export function createScriptedReserving(market: ReservationMarket): ReservingBac
       call('reservations', ctx, () => inRegions(market, { ctx }, (region) => market.listed(region))),
     reserve: (order, ctx) =>
       answer<ReserveOutcome>(market, {
-        ...{ verb: 'reserve', ctx, intent: order.intent },
+        verb: 'reserve',
+        ctx,
+        intent: order.intent,
         effect: (fault) => bought(market, order, fault),
         unknown: () => ({ kind: 'unconfirmed', failure: transient('the answer was lost').failure }),
       }),
@@ -81,7 +83,7 @@ async function answer<T>(
 ): Promise<T> {
   const { clock } = market
   if (ctx.signal.aborted) throw left()
-  market.calls.push({ verb, atMs: clock.now(), ...defined({ intent }) })
+  market.calls.push({ verb, atMs: clock.now(), intent })
   const fault = market.faults.take(verb, intent === undefined ? [] : [intent])
   const lost = (): T => {
     if (unknown === undefined) throw transient('the answer was lost')
