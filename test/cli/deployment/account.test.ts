@@ -46,12 +46,14 @@ function stage(parts: AccountPart[]): { cli: Cli; lines: string[]; setup: Accoun
   return {
     lines,
     cli: {
-      out,
-      interruption: () => new AbortController().signal,
-      asCalled: (text: string) => text,
-      clientConfig: () => ({ home: { storeUrl: 's3://b?region=us-east-1' } }),
-      context: () => ({}),
-      exitCode: 0,
+      ...{
+        out,
+        interruption: () => new AbortController().signal,
+        asCalled: (text: string) => text,
+        clientConfig: () => ({ home: { storeUrl: 's3://b?region=us-east-1' } }),
+        context: () => ({}),
+        exitCode: 0,
+      },
     } as unknown as Cli,
     setup: { survey: async () => survey, apply: async () => [] } as unknown as AccountSetup,
   }
@@ -103,7 +105,7 @@ describe('crucible setup aws --remove', () => {
     expect(isRemoved()).toBe(false)
   })
 
-  it('says that open jobs are unknown where no server answers, and continues', async () => {
+  it('says that open jobs are unknown where no server answers, and goes on', async () => {
     jobsFound = () => Promise.reject(new CrucibleError('unavailable', 'No server.'))
     const { remove, isRemoved, lines } = removing()
     await remove()
