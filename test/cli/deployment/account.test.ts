@@ -105,7 +105,7 @@ describe('crucible setup aws --remove', () => {
     expect(isRemoved()).toBe(false)
   })
 
-  it('says that open jobs are unknown where no server answers, and goes on', async () => {
+  it('says that open jobs are unknown where no server answers, and continues', async () => {
     jobsFound = () => Promise.reject(new CrucibleError('unavailable', 'No server.'))
     const { remove, isRemoved, lines } = removing()
     await remove()
