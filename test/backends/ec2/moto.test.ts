@@ -19,12 +19,16 @@ const { python } = awsClients()
 const hasMoto = python !== undefined && hasMotoIn(python)
 const DEPLOYMENT = { name: 'crucible:deployment', value: 'test' }
 
-/** Public parameters of images, simulation of policies, its own name for the role of spot machines, and services that it does not have. */
+/**
+ * Public parameters of images, simulation of policies, its own name for the role of spot machines, services that it does not have, and route
+ * tables of subnets, which its CloudFormation does not associate.
+ */
 const UNKNOWN_TO_MOTO = [
   /^Parameter \/aws\/service\/deeplearning\/.* not found/,
   /may do all that is needed cannot be asked/,
   /cannot check what the role .* may do in the store/,
   /no service-linked role for spot machines/,
+  /^the subnet .* has no way out: no default route/,
   /^UnknownError$/,
 ]
 

@@ -14,11 +14,10 @@ import { patiently } from '../harness'
 import { makeOrder } from '../orders'
 import { MemoryStore } from '../scripted/memory-store'
 import { CONFIG } from './harness'
-import { preparedTemplate } from './setup/accounts'
+import { ACCOUNT, preparedTemplate } from './setup/accounts'
 
 afterEach(stopClouds)
 
-const ACCOUNT = '111122223333'
 const REGION = { 'us-east-1': { zones: ['us-east-1a'], groups: ['crucible-machine'] } }
 
 interface Keys {
@@ -39,7 +38,12 @@ async function open(cloud: TestCloud, keys: Keys): Promise<Backend> {
 }
 
 const TEST = { accessKeyId: 'test', secretAccessKey: 'test' }
-const worldOf = (more: WorldText): WorldText => ({ throttling: 'off', regions: REGION, ...more })
+const worldOf = (more: WorldText): WorldText => ({
+  account: ACCOUNT,
+  throttling: 'off',
+  regions: REGION,
+  ...more,
+})
 
 async function launch(backend: Backend, offers: Offer[]): Promise<LaunchOutcome> {
   const order = makeOrder({ store: new MemoryStore(Date.now), offers, runnerStart: 'after-launch' })
