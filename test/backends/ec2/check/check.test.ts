@@ -1,12 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  AuthorizeSecurityGroupIngressCommand,
-  EC2Client,
-  RevokeSecurityGroupEgressCommand,
-} from '@aws-sdk/client-ec2'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import type { Problem } from '../../../../backends/backend'
+import type { Backend, Problem } from '../../../../backends/backend'
+import type { SecurityGroup } from '../../../../backends/ec2/sdk/api'
 import { patiently } from '../../harness'
 import { Ec2Harness, type PaperHarness, type PaperOptions } from '../harness'
 
@@ -28,20 +24,16 @@ const withSubnets = (subnets: Subnets, groups = [ROLE]): PaperOptions['world'] =
   reservations: [],
 })
 
-/** The group of the machines, as its owner changes it. */
-async function changeGroup(change: (client: EC2Client, GroupId: string) => Promise<unknown>): Promise<void> {
-  const client = new EC2Client({ region: 'us-east-1', endpoint: h.cloud.endpoint })
-  const { LaunchTemplateData: data } = (await launchedTemplate()) as {
-    LaunchTemplateData: { SecurityGroupId: Record<string, string> }
-  }
-  await change(client, data.SecurityGroupId['1']!)
-  client.destroy()
-}
-async function launchedTemplate(): Promise<unknown> {
-  await h.launched(await h.order())
-  return h.calls('CreateLaunchTemplate')[0]!.parameters
-}
-const ALL = [{ IpProtocol: '-1', IpRanges: [{ CidrIp: '0.0.0.0/0' }] }]
+/** The groups of the machines, as their owner has changed them. */
+const changeGroups = (change: Partial<SecurityGroup>): Backend =>
+  h.reopenWith((api) => ({
+    ...api,
+    network: {
+      ...api.network,
+      securityGroups: async (...asked) =>
+        (await api.network.securityGroups(...asked)).map((group) => ({ ...group, ...change })),
+    },
+  }))
 
 // quirks.test.ts has what an account lacks in its permissions, profile, quotas, plan, types, egress, bucket, clock and roles.
 describe('the check of EC2', () => {
@@ -50,7 +42,7 @@ describe('the check of EC2', () => {
     expect(await check()).toEqual([])
   })
 
-  it.each<[string, PaperOptions, () => unknown, object]>([
+  it.each<[string, PaperOptions, () => Backend | undefined | void, object]>([
     [
       'the right to ask for permissions',
       {},
@@ -66,19 +58,13 @@ describe('the check of EC2', () => {
     [
       'a group that lets out',
       {},
-      () =>
-        changeGroup((client, GroupId) =>
-          client.send(new RevokeSecurityGroupEgressCommand({ GroupId, IpPermissions: ALL })),
-        ),
+      () => changeGroups({ letsOut: false }),
       { severity: 'error', message: expect.stringContaining('allow no outbound traffic') },
     ],
     [
       'a group that lets nothing in',
       {},
-      () =>
-        changeGroup((client, GroupId) =>
-          client.send(new AuthorizeSecurityGroupIngressCommand({ GroupId, IpPermissions: ALL })),
-        ),
+      () => changeGroups({ inboundRules: 1 }),
       { severity: 'warning', message: expect.stringContaining('allows inbound traffic') },
     ],
     [
@@ -107,9 +93,8 @@ describe('the check of EC2', () => {
     ],
   ])('says that %s is missing, and how to fix it', async (_name, options, breakIt, problem) => {
     await start(options)
-    await breakIt()
-    h = Object.assign(h, { backend: await h.reopen() })
-    expect(await check()).toContainEqual(expect.objectContaining(problem))
+    const backend = breakIt() ?? (await h.reopen())
+    expect(await backend.check(patiently())).toContainEqual(expect.objectContaining(problem))
   })
 
   it('asks for all permissions of docs/reference/aws-account.md, and can do without those of the second group', async () => {

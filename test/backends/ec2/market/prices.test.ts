@@ -36,6 +36,7 @@ function machine(capacityType: 'spot' | 'on-demand'): MachineHandle {
     kind: 'machine',
     id: 'i-0123456789abcdef0',
     attemptId: 'job-a-1',
+    data: { region: 'us-east-1' },
     launchedAtMs: startMs,
     realised: { capacityType, type: POOL.type, place: POOL.zone, priceMicroUsdPerHour: microUsd(0.2) },
   }
@@ -56,9 +57,9 @@ describe('what a machine of EC2 costs over time', () => {
   })
 
   it('has the disk and the address in addition to the price of spot', async () => {
-    const { prices } = await ask({ ...machine('spot'), data: { beside: '16111' } })
+    const { prices } = await ask({ ...machine('spot'), data: { region: 'us-east-1', beside: '16111' } })
     expect(prices.map(({ priceMicroUsdPerHour: price }) => price)).toEqual([316_111, 516_111, 416_111])
-    const fixed = await ask({ ...machine('on-demand'), data: { beside: '16111' } })
+    const fixed = await ask({ ...machine('on-demand'), data: { region: 'us-east-1', beside: '16111' } })
     expect(fixed.prices).toEqual([{ fromAtMs: startMs, priceMicroUsdPerHour: microUsd(0.2) }])
   })
 

@@ -48,13 +48,13 @@ describe('a machine type', () => {
     [
       'of Habana',
       described('dl1.24xlarge', nvidia('Gaudi HL-205', { Manufacturer: 'Habana' })),
-      /no GPUs of NVIDIA/,
+      /not NVIDIA GPUs/,
     ],
-    ['that only its name tells to be Trainium', described('trn2u.48xlarge'), /no GPUs of NVIDIA/],
+    ['that only its name tells to be Trainium', described('trn2u.48xlarge'), /not NVIDIA GPUs/],
     [
       'with Inferentia',
       described('inf2.xlarge', { NeuronInfo: { NeuronDevices: [{ Name: 'Inferentia2', Count: 1 }] } }),
-      /no GPUs of NVIDIA/,
+      /not NVIDIA GPUs/,
     ],
     ['of bare metal', described('g4dn.metal', { ...nvidia('T4'), BareMetal: true }), /bare metal/],
     ['with an ARM processor', described('g5g.xlarge', { ...nvidia('T4g'), ...ARM }), /ARM processor/],
@@ -77,7 +77,7 @@ describe('a machine type', () => {
 
   it.each(['trn1.2xlarge', 'trn2u.48xlarge', 'inf1.xlarge', 'dl1.24xlarge', 'vt1.3xlarge', 'f2.6xlarge'])(
     '%s is known by its name if its description says nothing',
-    (name) => expect(whyUnusable(described(name), SETTINGS)).toMatch(/no GPUs of NVIDIA/),
+    (name) => expect(whyUnusable(described(name), SETTINGS)).toMatch(/not NVIDIA GPUs/),
   )
 
   it.each<[string, object]>([
@@ -86,7 +86,7 @@ describe('a machine type', () => {
     ['gates', { FpgaInfo: { Fpgas: [{ Name: 'VU47P', Count: 1 }] } }],
     ['video', { MediaAcceleratorInfo: { Accelerators: [{ Name: 'U30', Count: 2 }] } }],
   ])('with chips for %s is known by them, whatever its name', (_, chips) => {
-    expect(whyUnusable(described('m9.large', chips), SETTINGS)).toMatch(/no GPUs of NVIDIA/)
+    expect(whyUnusable(described('m9.large', chips), SETTINGS)).toMatch(/not NVIDIA GPUs/)
   })
 
   it('of bare metal is not offered for its price alone, however long it may take to start', () => {

@@ -64,7 +64,7 @@ describe('what is held', () => {
     )
     expect((await held()).map(({ unfit }) => unfit)).toEqual([
       expect.stringContaining('Windows'),
-      expect.stringContaining('no GPUs of NVIDIA'),
+      expect.stringContaining('not NVIDIA GPUs'),
       'CRUCIBLE_EC2_TYPES excludes x99.large',
       undefined,
     ])
