@@ -325,7 +325,7 @@ describe('links', () => {
     await symlink('../../elsewhere', join(root, 'a', 'up'))
     await symlink('etc/hosts', join(root, 'through'))
     const message = await refusal()
-    expect(message).toContain('links that lead out of it')
+    expect(message).toContain('links to files outside it')
     expect(message).toContain('  etc -> /etc\n')
     expect(message).toContain('  a/up -> ../../elsewhere\n')
     expect(message).toContain('  through -> etc/hosts\n')

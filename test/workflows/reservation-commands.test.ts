@@ -98,7 +98,7 @@ describe('an approval', () => {
   it('of another offer is refused', async () => {
     page.move('awaiting-approval', 'For sale.', { quote: judged })
     const other = quoteKey(quoteOf({ upfrontMicro: 1 }))
-    expect(() => validate('approve', { quote: other })).toThrow(/has changed since you looked/)
+    expect(() => validate('approve', { quote: other })).toThrow(/has changed since you saw it/)
     expect(requests.isAny).toBe(false)
   })
 
@@ -155,7 +155,7 @@ describe('a decision', () => {
 
   it('that says neither is refused: it does not count as not bought', () => {
     page.move('undecided', 'Unknown.')
-    expect(() => validate('decidePurchase', { kind: 'Bought' })).toThrow('Say whether it was bought')
+    expect(() => validate('decidePurchase', { kind: 'Bought' })).toThrow('State whether it was bought')
     expect(requests.isAny).toBe(false)
   })
 
@@ -197,10 +197,10 @@ describe('an extension', () => {
 
   it.each([
     ['no time', { durationMs: 0 }, '0s is not a valid extension.'],
-    ['a negative time', { durationMs: -1 }, 'is no time to add.'],
-    ['no number', { durationMs: NaN }, 'is no time to add.'],
-    ['no time and no end', { durationMs: undefined }, 'Say either for how long'],
-    ['a time and an end', { endsAtMs: NOW_MS }, 'Say either for how long'],
+    ['a negative time', { durationMs: -1 }, 'is not a valid extension.'],
+    ['no number', { durationMs: NaN }, 'is not a valid extension.'],
+    ['no time and no end', { durationMs: undefined }, 'Give either the duration'],
+    ['a time and an end', { endsAtMs: NOW_MS }, 'Give either the duration'],
     ['no price', { upfrontMaxMicroUsd: 0 }, 'The highest price of the extension is missing.'],
   ])('by %s is refused', (_, changes, words) => {
     page.move('active', 'So.')
@@ -241,7 +241,7 @@ describe('a change of the machines', () => {
   })
 
   it.each([
-    [{}, 'Say what to change'],
+    [{}, 'Nothing to change'],
     [{ count: 0 }, 'Invalid number of machines: 0 (minimum 1).'],
     [{ count: 1.5 }, 'Invalid number of machines: 1.5 (minimum 1).'],
     [{ spendMaxMicroUsd: microUsd(49) }, 'The limit can only be raised, and it is $50.00 now.'],
@@ -315,7 +315,7 @@ describe('a release', () => {
   it.each([undefined, null, -1, 'all'])('that accepts %s as a charge is refused', (chargeMaxMicroUsd) => {
     begin('hourly')
     page.move('active', 'So.')
-    expect(() => validate('release', { chargeMaxMicroUsd })).toThrow('Say which charge is accepted')
+    expect(() => validate('release', { chargeMaxMicroUsd })).toThrow('State the accepted charge')
   })
 
   it.each(['unpaid', 'scheduled', 'active'] as const)('gives back what is %s, once', async (state) => {
@@ -335,7 +335,7 @@ describe('a release', () => {
   it('of prepaid capacity is refused', () => {
     begin()
     page.move('active', 'So.')
-    expect(() => validate('release', release)).toThrow(/^Prepaid capacity cannot be given back/)
+    expect(() => validate('release', release)).toThrow(/^Prepaid capacity cannot be released/)
   })
 })
 

@@ -377,7 +377,7 @@ describe('what a person asks of a run', () => {
 
   it.each(['approveModel', 'rejectModel'])('is refused as %s unless its model waits for it', (name) => {
     const run = inState('awaiting-approval')
-    expect(() => ask(name)).toThrow('No model waits for approval any more')
+    expect(() => ask(name)).toThrow('The run is ending; no model awaits approval')
     run.isAsking = true
     ask(name)
     handlers.get(name)!.handle({ by: 'ada' })

@@ -326,7 +326,7 @@ describe('a split', () => {
     const desk = new Desk()
     const ref = desk.hourly()
     await take(desk)
-    await expect(split(desk, ref)).rejects.toThrow(/^res-part is another reservation: nothing was split off/)
+    await expect(split(desk, ref)).rejects.toThrow(/^res-part already exists; nothing was split/)
     expect(desk.market.held()[0]).toMatchObject({ id: ref.id, total: 4 })
   })
 

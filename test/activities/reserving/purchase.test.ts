@@ -73,7 +73,7 @@ describe('a purchase', () => {
   })
 
   it.each<[string, (place: BuyingPlace) => Partial<OwnedReservation>, RegExp]>([
-    ['that was there before', (place) => ({ id: place.untagged() }), /was there before the purchase/],
+    ['that was there before', (place) => ({ id: place.untagged() }), /existed before the purchase/],
     ['of another type', () => ({ id: 'r-9', type: 'p4' }), /of type p4/],
     ['in another zone', () => ({ id: 'r-9', zone: 'east-z' }), /is in east-z/],
     ['of another size', () => ({ id: 'r-9', total: 3 }), /has 3 machines/],
@@ -293,7 +293,7 @@ describe('a purchase with a lost answer', () => {
     const found = await place.find(order)
     expect(found).toMatchObject({ kind: 'absent', candidates: [{ id: like }] })
     expect(found).toMatchObject({
-      saw: expect.stringMatching(/of 10 reservations .*; 9 appeared since .*, 1 of them like/) as unknown,
+      saw: expect.stringMatching(/of 10 reservations .*; 9 appeared since .*, 1 of them match/) as unknown,
     })
     expect(await place.purchases.effect(order)).toBeUndefined()
   })

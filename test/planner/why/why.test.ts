@@ -205,7 +205,7 @@ describe('an explained plan', () => {
       chosen: { costMicroUsd: best.costMicroUsd },
     })
     expect(explained.missing).toEqual([
-      expect.stringMatching(/^Other rules made this plan/),
+      expect.stringMatching(/^Another version's rules made this plan/),
       expect.any(String),
     ])
     expect(again(question, 'deadline=none')).toMatchObject({ replay: 'different' })
@@ -453,7 +453,7 @@ describe('--what-if', () => {
     ['deadline', /not KEY=VALUE/, /price\.spot/],
     ['deadline=soon', /neither an instant nor a duration/, /deadline=\+6h/],
     ['budget=lots', /not an amount of US dollars/, /budget=\+20usd/],
-    ['price.spot=-150%', /more than everything/, /price\.spot/],
+    ['price.spot=-150%', /more than the whole/, /price\.spot/],
     ['speed=2', /speed needs an accelerator/, /speed\.A100/],
     ['speed.A100=0', /not a factor above 0/, /speed\.A100/],
     ['speed.A100=+2', /not a factor above 0/, /speed\.A100/],
