@@ -54,7 +54,7 @@ class UnusableDirectoryTest(FolderTest):
             fcntl.flock(lock, fcntl.LOCK_EX)
             code, said, is_off = self.guard(self.at("root"))
         self.assertEqual((code, is_off), (0, False))
-        self.assertIn("another runner is at work", said)
+        self.assertIn("another runner is already running", said)
 
     def test_leaves_a_machine_on_whose_runner_began_before_the_disk_went_bad(self):
         job = "unit-bad-disk-%d" % os.getpid()

@@ -77,7 +77,7 @@ class OverdueTest(FolderTest):
 
     def test_says_that_there_was_no_pause_in_which_to_take_one(self):
         self.scanner.saves.current = object()
-        self.assertIn("checkpoints is written to again and again", self.check(361_000)[1])
+        self.assertIn("checkpoints is written too often to be quiet", self.check(361_000)[1])
 
     def test_a_hindrance_that_stays_is_told_and_a_passing_one_is_not(self):
         self.checkpoints.hindrance = "model.pt is held open for writing by pid 7"
@@ -100,7 +100,7 @@ class OverdueTest(FolderTest):
         self.assertEqual(since_ms, self.clock.wall_ms() - 5_000)
         self.checkpoints.complete_at_ms = self.clock.mono_ms()
         self.assertIsNone(self.check())
-        self.assertIn("is settled", self.remarks[1])
+        self.assertIn("is resolved", self.remarks[1])
         self.assertIsNone(self.check())
         self.assertEqual(len(self.remarks), 2)
 

@@ -158,9 +158,9 @@ class StoreUrlTest(unittest.TestCase):
             ("s3://", "names no bucket"),
             ("s3:///prefix", "names no bucket"),
             ("s3://a", "'a' is not a valid bucket name"),
-            ("s3://key:secret@data", "cannot be a bucket"),
+            ("s3://key:secret@data", "is not a valid bucket name"),
             ("s3://data?regoin=x", "unknown parameter 'regoin'"),
-            ("s3://data?region=x&region=y", "stands once"),
+            ("s3://data?region=x&region=y", "may occur once"),
             ("s3://data?endpoint=127.0.0.1:9000", "must begin with http://"),
             ("s3://data/a/../b", "not a plain path"),
         ):
@@ -331,7 +331,7 @@ class KeyringTest(FolderTest):
 
     def test_without_anything_it_says_what_there_could_be(self):
         ring = Keyring([Grants(None), OwnKeys({}, None)], self.clock.wall_ms)
-        self.assertRaisesRegex(StoreError, "neither a grant, nor a key, nor a role", ring.get)
+        self.assertRaisesRegex(StoreError, "no grant, key or role", ring.get)
 
 
 class ProxyTest(unittest.TestCase):

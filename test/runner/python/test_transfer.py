@@ -83,7 +83,7 @@ class TransferTest(FolderTest):
         entry = self.up(self.sparse("file", 10, 1))
         self.assertRaisesRegex(Corrupt, "size", self.down, dict(entry, sizeBytes=11))
         self.assertRaisesRegex(Corrupt, "missing", self.down, entry, "b", "k/none")
-        self.assertRaisesRegex(Corrupt, "belong together", self.down, dict(entry, digest="0" * 64))
+        self.assertRaisesRegex(Corrupt, "do not match", self.down, dict(entry, digest="0" * 64))
 
     def test_a_file_that_became_shorter_is_not_put(self):
         path = self.sparse("file", 100, 1)
