@@ -34,6 +34,6 @@ export interface Host {
   isGone(machine: Machine): Promise<boolean>
   /** Removes the leftovers of an attempt. */
   clear(machine: Machine): Promise<void>
-  /** Ends the job, of which nothing runs afterwards. */
+  /** Ends the job. Afterwards none of its processes runs. */
   end(jobId: string): Promise<void>
 }

@@ -116,6 +116,9 @@ function noSuchDecision(decision: number, decisions: readonly Decision[]): Unexp
   const count = decisions.length
   return {
     problem: `The job has no decision ${decision}.`,
-    remedy: count === 0 ? 'This job has no decisions yet.' : `Choose one from 1 to ${count}; \`crucible why\` lists them.`,
+    remedy:
+      count === 0
+        ? 'This job has no decisions yet.'
+        : `Choose one from 1 to ${count}; \`crucible why\` lists them.`,
   }
 }

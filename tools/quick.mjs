@@ -76,7 +76,9 @@ const { outputFiles, metafile } = await esbuild.build({
 
 const inputs = Object.keys(metafile.inputs).filter((path) => existsSync(join(ROOT, path)))
 const ourCode = inputs.filter((path) => path.startsWith('dist/'))
-const stray = ourCode.find((path) => /^dist\/(service|workers|activities|backends|planner|workflows)\//.test(path))
+const stray = ourCode.find((path) =>
+  /^dist\/(service|workers|activities|backends|planner|workflows)\//.test(path),
+)
 if (stray !== undefined) throw new Error(`${stray} is no part of quick commands: see cli/quick.ts`)
 const missed = ourCode.find((path) => /\bclient\.(activity|nexus|schedule|taskQueue)\b/.test(textOf(path)))
 if (missed !== undefined)

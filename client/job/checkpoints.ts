@@ -61,7 +61,10 @@ export async function verifyCheckpoints(
   const wanted = checkpointId === undefined ? all : all.filter(({ id }) => id === checkpointId)
   if (checkpointId !== undefined && wanted.length === 0) {
     throw new CrucibleError('not-found', `${jobId} has no checkpoint ${checkpointId}.`, {
-      hint: all.length === 0 ? 'This job has no checkpoints yet.' : `It has ${all.map(({ id }) => id).join(', ')}.`,
+      hint:
+        all.length === 0
+          ? 'This job has no checkpoints yet.'
+          : `It has ${all.map(({ id }) => id).join(', ')}.`,
     })
   }
   const folder = await mkdtemp(join(tmpdir(), 'crucible-verify-'))

@@ -305,7 +305,7 @@ export interface Order {
   deployment: string
   backend: BackendName
   capacityType: CapacityType
-  /** Interchangeable offers of that one capacity type, any of which the backend may buy. */
+  /** Interchangeable offers of that one capacity type. The backend may buy any one. */
   offers: Offer[]
   /** The job's request, for a backend that cuts machines to size (slots, GPUs, disk); missing means the minimum. */
   resources: ResourceRequest

@@ -83,12 +83,17 @@ describe('the options of a program', () => {
     'reach a program as npm starts it: %s',
     async (option, code) => {
       const root = join(__dirname, '..', '..')
-      const run = promisify(execFile)('npm', ['run', '--silent', 'proof', '--', 'torn', option], { cwd: root })
+      const run = promisify(execFile)('npm', ['run', '--silent', 'proof', '--', 'torn', option], {
+        cwd: root,
+      })
       const ended = await run.then(
         ({ stdout }) => ({ code: 0, words: stdout }),
         ({ code: failed, stderr }: { code: number; stderr: string }) => ({ code: failed, words: stderr }),
       )
-      expect(ended).toEqual({ code, words: expect.stringContaining('npm run proof -- torn [options]') as unknown })
+      expect(ended).toEqual({
+        code,
+        words: expect.stringContaining('npm run proof -- torn [options]') as unknown,
+      })
     },
     60_000,
   )

@@ -4,7 +4,18 @@ import { dirname, join } from 'node:path'
 import { filesOf, ROOT } from '../content.mjs'
 
 const ROOMS = [
-  ...['core', 'intake', 'planner', 'storage', 'workflows', 'activities', 'backends', 'service', 'workers', 'client'],
+  ...[
+    'core',
+    'intake',
+    'planner',
+    'storage',
+    'workflows',
+    'activities',
+    'backends',
+    'service',
+    'workers',
+    'client',
+  ],
   ...['rehearse', 'cli', 'packages/analyzer', 'test'],
 ]
 /** A test of another room that reaches a file through more imports than this rarely checks it. */

@@ -43,7 +43,11 @@ describe('what EC2 says of machines', () => {
     expect(await look()).toMatchObject({ state: 'running' })
     await h.backend.terminate(handle, patiently())
     await h.clock.advance(2 * HOUR_MS)
-    expect(await look()).toEqual({ state: 'gone', cause: 'unknown', detail: 'EC2 does not know this machine' })
+    expect(await look()).toEqual({
+      state: 'gone',
+      cause: 'unknown',
+      detail: 'EC2 does not know this machine',
+    })
   })
 
   it('takes some time until the absence of an unknown launch is certain', async () => {
