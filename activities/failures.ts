@@ -38,7 +38,7 @@ export function toApplicationFailure(
   return ApplicationFailure.create({
     ...carrying(failure),
     nonRetryable: failure.code === CODES.noPutIfAbsent || (!isPersistent && !RETRIED.includes(failure.class)),
-    // Waiting for a slow step is no reason for a warning.
+    // Waiting for a slow step is not worth a warning.
     category: failure.class === 'transient' && failure.retryAfterMs !== undefined ? 'BENIGN' : undefined,
     cause: error instanceof Error ? error : undefined,
   })

@@ -84,7 +84,7 @@ export interface Backend {
   start?(handle: MachineHandle, order: Order, ctx: CallContext): Promise<void>
 
   /**
-   * Tells the runner of a machine to drain through the provider, if it does not obey `drain.json`: the runner cannot reach the
+   * Asks the runner of a machine to drain through the provider, if it does not obey `drain.json`: the runner cannot reach the
    * store, or we cannot. Idempotent; a machine whose runner has ended is skipped.
    */
   drain?(handle: MachineHandle, drain: Drain, ctx: CallContext): Promise<void>

@@ -34,6 +34,6 @@ export interface Host {
   isGone(machine: Machine): Promise<boolean>
   /** Removes the leftovers of an attempt. */
   clear(machine: Machine): Promise<void>
-  /** Ends the job. Afterwards none of its processes runs. */
+  /** Ends the job; afterwards no process of it runs. */
   end(jobId: string): Promise<void>
 }

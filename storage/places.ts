@@ -9,7 +9,7 @@ export async function notePlace(
   await store.putIfAbsent(layout.place(backend, place), JSON.stringify({ backend, place }))
 }
 
-/** Returns former places at which machines of a backend may remain, each with the key of its note. */
+/** Returns earlier places at which machines of a backend may remain, each with the key of its note. */
 export async function placesOnceUsed(
   store: ObjectStore,
   { backend, places }: { backend: string; places: readonly string[] },

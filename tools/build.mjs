@@ -150,7 +150,7 @@ function compile() {
   runNode([tsc, ...args], 'The code does not compile')
 }
 
-/** Removes outputs of deleted sources, so that they cannot be loaded any more. */
+/** Removes outputs of deleted sources, so that they can no longer be loaded. */
 function removeStale() {
   for (const file of filesOf('dist').filter(
     (name) => /\.(js|js\.map|d\.ts)$/.test(name) && name !== BUNDLE && name !== QUICK_OUTPUTS[0],

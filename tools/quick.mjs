@@ -79,7 +79,7 @@ const ourCode = inputs.filter((path) => path.startsWith('dist/'))
 const stray = ourCode.find((path) =>
   /^dist\/(service|workers|activities|backends|planner|workflows)\//.test(path),
 )
-if (stray !== undefined) throw new Error(`${stray} is no part of quick commands: see cli/quick.ts`)
+if (stray !== undefined) throw new Error(`${stray} is not part of quick commands: see cli/quick.ts`)
 const missed = ourCode.find((path) => /\bclient\.(activity|nexus|schedule|taskQueue)\b/.test(textOf(path)))
 if (missed !== undefined)
   throw new Error(`${missed} needs what is left out of the client: see tools/quick.mjs`)

@@ -48,7 +48,7 @@ const SCRIPTS = /\.(?:ts|js|mjs|json)$/
 const PAGES = /^docs\/|^[^/]+\.md$|^package-lock\.json$/
 
 /**
- * Checks. Each counts as one test; the pattern matches the files whose content it reads. Two lanes for two cores run next to Jest,
+ * Checks; each counts as one test. The pattern matches the files whose content it reads. Two lanes for two cores run next to Jest,
  * whose tests wait much of the time.
  */
 const LANES = [

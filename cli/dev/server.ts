@@ -92,7 +92,7 @@ export interface Claiming {
 export async function claimPort(port: number, claiming: Claiming): Promise<number | undefined> {
   const { progress, flag, directory = join(tmpdir(), 'crucible-ports') } = claiming
   const choose = flag === undefined ? '' : ` (choose with ${flag})`
-  // Without a directory for claims, such as one that another user owns, a free port is taken.
+  // Without a directory for claims, such as one that another user owns, a free port is taken without a claim.
   const claim = await acquireLock(join(directory, String(port)), { info: port, waitMs: 0 }).catch(
     () => undefined,
   )

@@ -1,4 +1,4 @@
-/** Options of a command with several actions. Each action has some of them. */
+/** Options of a command with several actions; each action has some of them. */
 import type { Command } from 'commander'
 import { CrucibleError } from '../../client/errors'
 

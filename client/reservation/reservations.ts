@@ -54,7 +54,7 @@ export async function rejectReservation(
   })
 }
 
-/** Says what became of an undecided purchase; null: it was certainly not made. */
+/** Records the outcome of an undecided purchase; null: it was certainly not made. */
 export async function decidePurchase(
   context: Context,
   meant: string,

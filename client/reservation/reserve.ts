@@ -1,4 +1,4 @@
-/** Wishes for capacity. */
+/** Searches for capacity, which may buy it. */
 import { TypedSearchAttributes } from '@temporalio/common'
 import { randomInt } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'

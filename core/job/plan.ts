@@ -305,7 +305,7 @@ export interface Order {
   deployment: string
   backend: BackendName
   capacityType: CapacityType
-  /** Interchangeable offers of that one capacity type. The backend may buy any one. */
+  /** Interchangeable offers of that one capacity type; the backend may buy any of them. */
   offers: Offer[]
   /** The job's request, for a backend that cuts machines to size (slots, GPUs, disk); missing means the minimum. */
   resources: ResourceRequest

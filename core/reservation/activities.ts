@@ -214,7 +214,7 @@ export interface ReservingActivities {
   lookForCapacity(input: LookForCapacityInput): Promise<CapacityVerdict>
   /** Marks the purchase in the store, then sends it, once. A repeated call does not send. Never retried. */
   buyCapacity(input: BuyCapacityTask): Promise<ReserveOutcome>
-  /** Determines what became of a purchase, and prevents one that was not sent. Sends nothing. */
+  /** Determines the outcome of a purchase, and prevents one that was not sent. Sends nothing. */
   findPurchase(input: BuyCapacityTask): Promise<FindPurchaseOutcome>
   /** Records a person's findings about a purchase. Throws `invalid` if owned reservations contradict them. */
   decidePurchase(input: DecidePurchaseTask): Promise<FindPurchaseOutcome>

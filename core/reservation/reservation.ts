@@ -87,7 +87,7 @@ export interface CapacityQuote {
   currency: string
   /** Minimum charged time, even after an earlier release; missing if it can be released at any time. */
   committedMs?: number
-  /** The reservation that it prolongs. */
+  /** The reservation that it extends. */
   extends?: string
   readAtMs: number
   /** A remark for people. */

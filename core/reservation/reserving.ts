@@ -218,7 +218,7 @@ export interface RejectUpdate {
   reason?: string
 }
 
-/** Update: a person has found out what became of an undecided purchase. @experimental */
+/** Update: a person has found out the outcome of an undecided purchase. @experimental */
 export type DecidePurchaseUpdate = { by: string } & (
   | { kind: 'bought'; reservationId: string }
   /** It certainly was not: the search goes on, and something may be bought. */

@@ -37,7 +37,7 @@ export interface RetrainCarry {
   isStartedNow?: true
   isChecked?: true
   isRehearsed?: true
-  /** News of reservations that the owner has not heard. */
+  /** Events of reservations that the owner has not received yet. */
   news?: string[]
   stepsTried: number
   /** How many trainings were prepared. */

@@ -34,7 +34,7 @@ function measuresOf(a: Placement, b: Placement, objective: Objective): number[] 
       return [time, cost, reliability]
     case 'reliability':
       return [reliability, cost, time]
-    // A tenth more money for a tenth less time is no change.
+    // A tenth more money for a tenth less time counts as equal.
     case 'balanced':
       return [extraCost(a) * a.durationMs - extraCost(b) * b.durationMs, time, reliability]
   }
@@ -64,7 +64,7 @@ function unreliability(offer: Offer): number {
   return BY_RELIABILITY[isInterruptible(offer) ? 'spot' : offer.capacityType]
 }
 
-/** Money that is billed either way is no reason to run elsewhere. */
+/** Money that is billed either way does not favour another offer. */
 function extraCost({ costMicroUsd, extraCostMicroUsd = costMicroUsd }: Placement): number {
   return extraCostMicroUsd
 }

@@ -129,9 +129,7 @@ function missingOf({ entry, answers }: Recorded, isSame: boolean | undefined): s
   if (facts === undefined && plan === undefined && outcome.kind === 'wait' && outcome.position !== undefined)
     return []
   if (facts === undefined || inputs?.resolved === undefined)
-    return [
-      'The record lacks the offers and the time that the plan was made from. It cannot be decided again.',
-    ]
+    return ['The record lacks the offers and the time of the plan, so it cannot be replayed.']
   if (answers === undefined) {
     const names = facts.market.map(({ backend, sha256 }) => `market/${backend}/${sha256.slice(0, 12)}`)
     return [

@@ -138,7 +138,7 @@ describe('a market document', () => {
   const record = (jobId: string): Promise<void> => place.store.put(layout.record(jobId, 0), RECORD)
   const RECORD = JSON.stringify({ seq: 0, atMs: 0, kind: 'submitted', summary: '', data: {} })
 
-  it('is deleted with its traces when no job in the store uses it any more', async () => {
+  it('is deleted with its traces when no job in the store uses it', async () => {
     const id = await keep('job-a')
     place.aheadMs = 25 * HOUR_MS
     expect(await collect({ candidates: [id] })).toMatchObject([

@@ -53,7 +53,7 @@ async function alone(...flags: string[]): Promise<GarbageVerdict[]> {
   return (await crucible.json<{ verdicts: GarbageVerdict[] }>('gc', '--alone', ...flags)).verdicts
 }
 
-/** A job that runs on a machine, and no control plane any more. */
+/** A job that runs on a machine, and no control plane. */
 async function abandoned(): Promise<void> {
   const dev = await crucible.ready('dev')
   const { id } = await crucible.json<{ id: string }>('submit', 'train.py')

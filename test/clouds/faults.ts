@@ -130,5 +130,5 @@ export const UNMET_BEYOND_EC2 = {
   'registry-down': NOT_HERE.images,
   'registry-slow': NOT_HERE.images,
   'ignored-condition': NOT_HERE.conditions,
-  'request-dangles': 'it has no requests besides machines',
+  'request-dangles': 'it has no requests in addition to machines',
 } as const

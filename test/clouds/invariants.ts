@@ -102,7 +102,7 @@ export function oneForEach({ instances, deployment: { provider } }: Aftermath): 
   )
 }
 
-/** What each send must have of its own, such as its name, is no part of the order. */
+/** What each send must have of its own, such as its name, does not belong to the order. */
 function sentUnchanged({ deployment: { cloud, provider } }: Aftermath): string[] {
   // What a provider throttles it does not even read.
   const sent = cloud.journal

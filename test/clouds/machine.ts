@@ -59,7 +59,7 @@ export class CloudMachine implements Machine {
   attempt: number | undefined
   /** When its workload was started; missing if it never was. */
   workedFromMs: number | undefined
-  /** When nothing of it worked any more. */
+  /** When nothing of it worked. */
   workedToMs: number | undefined
   /** It was asked to shut down without notice while its runner was well and at work: why, as its drain says. */
   shutDownAtWorkAtMs: number | undefined

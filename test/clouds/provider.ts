@@ -39,7 +39,7 @@ export interface CloudProvider {
   stockOf: (dice: Dice) => WorldText
   pricesOf: (dice: Dice) => WorldText
   open: (cloud: Cloud, parts: BackendParts) => Backend
-  /** Of the product's worker, besides those that lead it to the cloud. */
+  /** Of the product's worker, in addition to those that lead it to the cloud. */
   settings: Readonly<Record<string, string>>
   /** Of every job. */
   spec: Partial<JobSpec>
@@ -90,7 +90,7 @@ export interface CloudProvider {
    * unknown to us: that of the time for which lists may be late, in whole steps of billing, at most.
    */
   losesMachines: boolean
-  /** What is left besides machines. */
+  /** What is left in addition to machines. */
   remains: (cloud: Cloud) => Promise<string[]>
 }
 

@@ -32,7 +32,7 @@ export class ProcessDied extends Error {
 
 /**
  * A process of Crucible as far as the world can tell one: what runs in its name asks the world through `gate`, and once it is dead nothing
- * of it goes out any more, and no answer comes in.
+ * of it goes out, and no answer comes in.
  */
 export class OurProcess {
   isDead = false

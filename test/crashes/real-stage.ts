@@ -91,7 +91,7 @@ export class RealStage {
     return key
   }
 
-  /** Of a process of the product besides the workers. */
+  /** Of a process of the product in addition to the workers. */
   get environment(): Record<string, string> {
     return this.settings(this.ground.cloud.endpoint)
   }

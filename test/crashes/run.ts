@@ -179,7 +179,7 @@ export async function untilNothingEnds({ cloud, provider }: CloudGround): Promis
   await until(() => cloud.instances().every(({ state }) => !provider.ending.includes(state)))
 }
 
-/** Where the job is over before, nothing befalls it any more. */
+/** Where the job is over before, nothing befalls it. */
 async function befall({ happen }: Life, at: { crew: Crew; site: Site; job: JobHandle }): Promise<void> {
   if (happen === undefined) return
   try {

@@ -11,7 +11,7 @@ interface Held<O extends ProgramOptions, C, R> {
   jobs?: number
   /** Options that are not the usual ones. */
   values?: Partial<OptionValues<O>>
-  /** What a report without breaches must show besides. */
+  /** What a report without breaches must show in addition. */
   also?: (report: R) => void
 }
 

@@ -166,7 +166,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'extended',
     about:
-      'the training is longer than its block, which is extended; the third payment for that fails, and the fourth is dearer than moving',
+      'the training is longer than its block, which is extended; the third payment for that fails, and the fourth is more expensive than moving',
     spec: { overrun: OVERRUN },
     quarter(quarter) {
       const { index, run, market, reservation } = quarter

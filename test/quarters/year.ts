@@ -198,7 +198,7 @@ export class Year {
     return this.plane.client
   }
 
-  /** Until nothing is at work any more, treasuries apart. */
+  /** Until nothing is at work, treasuries apart. */
   async rest(): Promise<void> {
     const { boundary, clock, driver } = this
     const isOver = (): boolean => boundary.open.every(({ type }) => type === WORKFLOW_TYPES.treasury)

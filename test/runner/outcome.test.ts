@@ -162,7 +162,7 @@ describe('the outcome', () => {
     expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })
   })
 
-  it('is a failure of the runner when the order cannot be understood', async () => {
+  it('is a failure of the runner when the order is invalid', async () => {
     const world = createWorld()
     const order = await world.order({ run: 'echo running' })
     await world.store.put(layout.order(JOB, 1), JSON.stringify({ ...order, leaseMs: 'soon' }))

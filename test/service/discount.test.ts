@@ -27,7 +27,7 @@ describe('the discounts of a deployment', () => {
     )
   })
 
-  it('are refused all at once where they cannot be understood', () => {
+  it('are refused all at once if they are invalid', () => {
     expect(problemsOf('ec2=cheap, modal=101%, lambda=5%')).toEqual([
       'CRUCIBLE_DISCOUNTS has "ec2=cheap": write backend=percent from 0 to 100, such as ec2=10%',
       'CRUCIBLE_DISCOUNTS has "modal=101%": write backend=percent from 0 to 100, such as ec2=10%',

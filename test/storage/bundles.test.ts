@@ -467,7 +467,7 @@ describe('storeBundle', () => {
     const first = await store.head(`jobs/job-a/bundle/${sha256}.tar.gz`)
     expect(first?.sizeBytes).toBe(sizeBytes)
     await bundle.remove()
-    // There already: the file is not needed any more.
+    // There already: the file is no longer needed.
     expect(await storeBundle(store, 'job-a', bundle)).toEqual({ sha256, sizeBytes, files: 1 })
     expect(await readdir(join(scratch, 'store', 'jobs', 'job-a', 'bundle'))).toEqual([`${sha256}.tar.gz`])
   })

@@ -34,7 +34,7 @@ describe('a send that another worker has begun', () => {
     expect(await other.begin()).toBeUndefined()
   })
 
-  it('cannot have an effect any more once it was refused, and another may begin', async () => {
+  it('can no longer have an effect once it was refused, and another may begin', async () => {
     const { sender, other } = workers()
     const mark = await sender.begin()
     const failure = { class: 'throttled', message: 'slow down' } as const

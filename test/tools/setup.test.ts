@@ -76,7 +76,7 @@ describe('setup', () => {
     expect(checkout.calls()).toEqual([])
   })
 
-  it('builds again what was taken out of dist, and takes out what has no source any more', async () => {
+  it('builds again what was taken out of dist, and takes out what has no source', async () => {
     await setUp()
     checkout.calls()
     rmSync(checkout.path('dist/core/time.js'))

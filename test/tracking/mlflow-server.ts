@@ -11,7 +11,7 @@ export interface MlflowRun {
 
 export interface MlflowServer {
   url: string
-  /** The job's runs that are no part of another run. */
+  /** The job's runs that do not belong to another run. */
   runsOf: (jobId: string) => Promise<MlflowRun[]>
   /** The steps at which a metric was logged, in order, each once. */
   stepsOf: (runId: string, metric: string) => Promise<number[]>

@@ -480,7 +480,7 @@ export async function statusOf(job: JobHandle): Promise<JobStatus> {
   }
 }
 
-/** Makes tests that have a deployment each, so that all of them run side by side. The connection is there once they run. */
+/** Makes tests that have a deployment each, so that all of them run concurrently. The connection is there once they run. */
 export function worldsOn(
   connection: () => TestConnection,
 ): (wishes: WorldWishes, test: (deployment: Deployment) => Promise<void>) => () => Promise<void> {

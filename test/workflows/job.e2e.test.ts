@@ -192,7 +192,7 @@ describe('a job whose launch goes wrong', () => {
   )
 
   it.concurrent(
-    'does not fall back to a dearer kind that it does not allow',
+    'does not fall back to a more expensive kind that it does not allow',
     inWorld({ wares: [{ ...SPOT, stock: 0 }, ON_DEMAND] }, async (deployment) => {
       const job = await deployment.submit({ backends: [{ backend: 'scripted', capacityType: 'spot' }] })
       await forReason(job, 'waiting-for-capacity')

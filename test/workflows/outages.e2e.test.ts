@@ -152,7 +152,7 @@ describe('workers that come and go', () => {
   )
 
   it.concurrent(
-    'are missed: a backend without workers is no place to run, another one is',
+    'are missed: a backend without workers is not a place for a job, another one is',
     inWorld({ unserved: ['nobody'] }, async (deployment) => {
       const job = await deployment.submit()
       expect(await job.result()).toMatchObject({ state: 'succeeded', attempts: 1 })

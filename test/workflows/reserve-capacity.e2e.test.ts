@@ -285,7 +285,7 @@ describe('a reservation', () => {
 
   const prolonged = marketWith({ payment: { kind: 'confirmed', afterMs: 0 } })
   it.concurrent(
-    'is prolonged once for one request, however often that is sent',
+    'is extended once for one request, however often that is sent',
     inWorld({ market: prolonged }, async (deployment) => {
       const reservation = await reserve(deployment, { isHurried: false })
       const { reservation: held } = await until(reservation, 'scheduled')

@@ -252,7 +252,7 @@ describe('a reservation that is lost before its start', () => {
 })
 
 describe('an approval', () => {
-  it('of what is not for sale any more is not shown with another offer', async () => {
+  it('of what is no longer for sale is not shown with another offer', async () => {
     const other = { ...JUDGED, quote: quoteOf({ zone: 'east-b' }) }
     looks = [ask, () => ({ ...ask(), judged: other })]
     const running = reserveCapacity(INPUT)

@@ -1,4 +1,4 @@
-/** Early ends of a run of a schedule: what is bought is not forgotten, and nothing is begun any more. */
+/** Early ends of a run of a schedule: what is bought is not forgotten, and nothing is begun. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { microUsd } from '../../core/money/money'
 import type { ReservationInput, ReservationNotice, ReservationState } from '../../core/reservation/reserving'

@@ -201,7 +201,7 @@ describe('a training whose capacity is gone', () => {
 describe('a training in a reservation', () => {
   it.each([
     ['at its end', {}, DAY_MS],
-    ['when its machines cannot be used any more', { usableUntilMs: ENDS_MS - HOUR_MS }, DAY_MS - HOUR_MS],
+    ['when its machines can no longer be used', { usableUntilMs: ENDS_MS - HOUR_MS }, DAY_MS - HOUR_MS],
   ])('leaves %s, and continues', async (_, more, limitMs) => {
     trainings = [leaves, succeeds]
     const training = begin(reserved(more))

@@ -93,7 +93,7 @@ export class ReservationRequests {
     })
     setHandler(extendUpdate, (update) => (this.extension = new Request(update)).answer, {
       validator: (update: ExtendReservationUpdate) => this.refuseExtension(update),
-      description: 'Prolong it.',
+      description: 'Extend it.',
     })
     setHandler(resizeUpdate, (update) => (this.resize = new Request(update)).answer, {
       validator: (update: ResizeReservationUpdate) => this.refuseResize(update),

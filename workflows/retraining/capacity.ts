@@ -91,7 +91,7 @@ async function reserve(run: RetrainRun, input: ReservationInput): Promise<void> 
     run.placement = { kind: 'reserved', backend: input.wish.backend, reservation: notice.reservation }
     return
   }
-  // Ended by hand: it never said a last word.
+  // A reservation that was terminated by hand sends no last event.
   if (notice !== undefined && !isReservationFinal(notice.state))
     run.noticed({ ...notice, state: 'unavailable', message: 'Its workflow is over or silent.' })
 }

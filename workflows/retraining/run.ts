@@ -79,7 +79,7 @@ export class RetrainRun implements TroublePage {
   /** The placement was checked; another one is checked again. */
   isChecked: boolean
   isRehearsed: boolean
-  /** News of a reservation that need a person. */
+  /** Events of a reservation that need a person. */
   readonly news: string[]
   placement: RunPlacement | undefined
   /** The reservation that is searched for. */
@@ -212,7 +212,7 @@ export class RetrainRun implements TroublePage {
     this.update({ reservations: [...this.status.reservations, asked].slice(-RESERVATIONS_MAX) })
   }
 
-  /** News may come late, also of an earlier reservation. */
+  /** Events may arrive late, also those of an earlier reservation. */
   noticed(notice: ReservationNotice): void {
     const { reservations } = this.status
     const before = reservations.find(({ id }) => id === notice.id)

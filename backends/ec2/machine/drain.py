@@ -1,4 +1,4 @@
-"""Tells the runner of one attempt on this machine to drain: writes the order from the store locally, and sends a signal.
+"""Asks the runner of one attempt on this machine to drain: writes the order from the store locally, and sends a signal.
 
 Sent through the provider's agent with `SPEC` in front. A repetition, or a call after the runner has ended, changes nothing.
 """

@@ -128,7 +128,7 @@ export function cutOffOf({
   return endsAtMs - (isUltraServer ? ULTRA_SERVER_CUT_OFF_MS : CUT_OFF_MS)
 }
 
-/** Lists the named ids that are no reservations. */
+/** Lists the named ids that are not reservations. */
 export async function checkReservations(host: Host, signal: AbortSignal): Promise<Problem[]> {
   const { reservations: named, region, regions } = host.config
   // Each reservation is in one Region, so its absence from another one proves nothing.

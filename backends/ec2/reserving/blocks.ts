@@ -197,7 +197,7 @@ export async function extensionQuotes(
     .filter(({ endsAtMs = 0 }) => endsAtMs <= (wish.latestEndAtMs ?? Infinity))
 }
 
-/** AWS refuses the question while a block cannot be prolonged: in its last hour, or while a payment is pending. */
+/** AWS refuses the question while a block cannot be extended: in its last hour, or while a payment is pending. */
 async function extensionsFor(
   host: Host,
   wish: { reservation: string; durationHours: number },

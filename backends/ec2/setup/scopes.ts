@@ -52,7 +52,7 @@ const RESERVATION = 'capacity-reservation/cr-0123456789abcdef0'
 
 type Ask = (facts: PolicyFacts) => Probe
 
-/** A resource of EC2 in the Region. `context` is that of the call, besides the Region. */
+/** A resource of EC2 in the Region. `context` is that of the call, in addition to the Region. */
 const ec2 =
   (name: string, context: (facts: PolicyFacts) => Record<string, string>): Ask =>
   (facts) => ({

@@ -131,7 +131,7 @@ describe('a future-dated reservation', () => {
     expect(notices).toEqual(['EC2 Capacity Reservation Scheduled', 'EC2 Capacity Reservation Active'])
   })
 
-  it('is requested once for each client token, also when it could not be requested any more', async () => {
+  it('is requested once for each client token, also when it could no longer be requested', async () => {
     const test = await quietCloud()
     const StartDate = new Date(test.clock.nowMs() + 5 * DAY_MS)
     test.cloud.addFault({

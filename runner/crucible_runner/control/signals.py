@@ -5,7 +5,7 @@ from typing import Callable, List
 
 
 class Signals:
-    """Remembers a signal that arrives before anybody has subscribed."""
+    """Remembers a signal that arrives before any subscription."""
 
     def __init__(self) -> None:
         self.is_received = False

@@ -91,7 +91,7 @@ describe('an order to a provider that recognises no repeated order', () => {
     expect(await place.obtain(order)).toEqual(machinesOf(order)[0]!.handle)
   })
 
-  it('is not sent any more once its attempt is settled', async () => {
+  it('is no longer sent once its attempt is settled', async () => {
     for (const isSent of [false, true]) {
       const order = place.order()
       if (isSent) {

@@ -25,7 +25,7 @@ async function hangingUp(): Promise<{ server: Server; address: string }> {
 }
 
 describe('the money of months', () => {
-  it('is asked for again where the server does not answer: that is no reason for a job to fail', async () => {
+  it('is asked for again where the server does not answer: a job does not fail because of that', async () => {
     const { server, address } = await hangingUp()
     const connection = Connection.lazy({ address, interceptors: [] })
     const treasury = new Treasury({

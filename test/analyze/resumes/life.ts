@@ -15,7 +15,7 @@ export interface Script {
   saves: string
   /** What it writes at its end, in its folder. */
   final: string
-  /** What an attempt that resumes is started with besides, given what was saved. */
+  /** What an attempt that resumes is started with in addition, given what was saved. */
   resume: (saved: string) => { args: readonly string[]; env: Readonly<Record<string, string>> }
   /** What it prints first, unless it resumes. Missing if the whole first line says so. */
   first?: string

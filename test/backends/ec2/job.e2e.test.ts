@@ -204,7 +204,7 @@ describe('a job whose machine never registers', () => {
   })
 })
 
-describe('a job whose Region has no capacity any more', () => {
+describe('a job whose Region has no capacity', () => {
   it('continues in another Region from its checkpoint in the store of the first', async () => {
     const [home, far] = ['us-east-1', 'us-west-2']
     const zoned = (region: string) => ({ zones: [`${region}a`], groups: ['crucible-machine'] })

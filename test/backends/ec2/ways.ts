@@ -1,6 +1,6 @@
 import type { CapacityType, Offer } from '../../../core/offer'
 
-/** How a machine of EC2 can be bought; both of the latter are `reserved`. */
+/** How a machine of EC2 can be bought; `reservation` and `block` are `reserved`. */
 export const WAYS = ['on-demand', 'spot', 'reservation', 'block'] as const
 export type Way = (typeof WAYS)[number]
 

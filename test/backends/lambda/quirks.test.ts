@@ -241,7 +241,7 @@ describe('a machine of Lambda', () => {
     expect(await h.backend.list('test', patiently())).toEqual([])
   })
 
-  it('that Lambda preempts was interrupted, and costs nothing any more', async () => {
+  it('that Lambda preempts was interrupted, and costs nothing', async () => {
     await start()
     const order = await h.order({ deployment: 'test' })
     const handle = await launched(order)

@@ -37,7 +37,7 @@ describe('places held on this machine', () => {
     }
     expect(takenFor('small', 2)).toBe(2)
     expect(takenFor('older', 0)).toBe(0)
-    // It does not ask any more.
+    // It no longer asks.
     nowMs += 20_000
     expect(takenFor('small', 2)).toBe(0)
   })

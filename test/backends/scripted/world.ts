@@ -240,7 +240,7 @@ export class ScriptedWorld {
     return this.calls.filter((call) => call.verb === verb)
   }
 
-  /** Stops whatever still runs; nothing of this world happens any more. */
+  /** Stops whatever still runs; nothing of this world happens. */
   dispose(): void {
     for (const machine of this.machines) machine.end('unknown')
   }

@@ -44,7 +44,7 @@ const STEPS = { few: 100, many: 1_000_000 }
 
 const { python } = awsClients()
 const hasMoto = python !== undefined && hasMotoIn(python)
-/** The settings after set-up, besides the id of the group, which a worker otherwise finds by its name. */
+/** The settings after set-up, in addition to the id of the group, which a worker otherwise finds by its name. */
 const SETTINGS = {
   CRUCIBLE_BACKENDS: 'ec2',
   CRUCIBLE_EC2_REGION: 'us-east-1',

@@ -213,8 +213,8 @@ describe('a dev server', () => {
     const dataFile = newDataFile()
     const giveUp = new AbortController()
     const starting = refusal({ dataFile, signal: giveUp.signal })
-    giveUp.abort(new Error('not wanted any more'))
-    expect(await starting).toMatchObject({ message: 'not wanted any more' })
+    giveUp.abort(new Error('no longer wanted'))
+    expect(await starting).toMatchObject({ message: 'no longer wanted' })
     expect((await start({ dataFile })).pid).toBeGreaterThan(0)
   })
 

@@ -77,7 +77,7 @@ describe('a part of a forecast', () => {
       [5_000, 60_000, 1_200_000],
     ],
     [
-      'fetches inputs of unknown size besides known ones',
+      'fetches inputs of unknown size in addition to known ones',
       'fetch',
       {
         spec: { inputs: inputs('s3://a/b', 's3://a/c') },

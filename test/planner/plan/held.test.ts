@@ -221,7 +221,7 @@ describe('places that are kept for a job to come', () => {
     expect(refusal(planned([awaited(NOW_MS)]).plan).reason).toMatch(/which is about to begin there/)
   })
 
-  it('are free once it does not come any more', () => {
+  it('are free once it no longer comes', () => {
     expect(offered([awaited(NOW_MS - 2 * HOUR_MS, NOW_MS)])).toEqual(['cr-1'])
   })
 

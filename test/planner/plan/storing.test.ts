@@ -98,7 +98,7 @@ describe('the charges of a store in S3', () => {
     expect(driversAt(dear)).not.toContain('store')
   })
 
-  it('are no part of what a budget covers', () => {
+  it('are not covered by a budget', () => {
     const { best } = planned({})
     // Enough for the machine, its reserve to stop and nothing else.
     const remainingMicroUsd = best!.costMicroUsd + microUsd(0.05)

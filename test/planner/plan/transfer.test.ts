@@ -181,7 +181,7 @@ describe('a store in another Region', () => {
     })
   })
 
-  it('makes a dearer machine next to the store the cheaper place', () => {
+  it('makes a more expensive machine next to the store the cheaper place', () => {
     const dearer = near({ priceMicroUsdPerHour: microUsd(1.4) })
     expect(plan([far(), dearer], { spec }).placements[0]!.offer.region).toBe('us-east-1')
     const cheaper = far({ priceMicroUsdPerHour: microUsd(0.8) })
@@ -252,7 +252,7 @@ describe('a store in another Region', () => {
     expect(best!.reasons.join('; ')).not.toMatch(/transfer|a GB|to and from|inputs|artifacts|store/)
   })
 
-  it('is no place for a budget that its transfer alone uses up', () => {
+  it('is excluded by a budget that its transfer alone uses up', () => {
     const remainingMicroUsd = microUsd(1.001)
     expect(rejection(far(), { spec, remainingMicroUsd, isFirst: false })).toMatchObject({
       reason: expect.stringContaining('after $1.00 for moving its data,'),

@@ -79,7 +79,7 @@ describe('a machine that is gone without a result', () => {
       { cause: 'unknown' },
       { class: 'interrupted', message: /without a result/ },
     ],
-    ['is not known any more', {}, { class: 'interrupted', message: /without a result/ }],
+    ['is no longer known', {}, { class: 'interrupted', message: /without a result/ }],
   ])('%s', (_name, observation, { message, ...failure }: { message?: RegExp }) => {
     expect(lost(observation)).toEqual({
       kind: 'failed',

@@ -386,7 +386,7 @@ describe('a plan that is decided again', () => {
     ])
   })
 
-  it('finds no place when nothing fits any more', () => {
+  it('finds no place when nothing fits', () => {
     expect(again(recorded(), 'duration=400h', 'deadline=10h')).toMatchObject({
       now: { outcome: 'never', place: null },
     })

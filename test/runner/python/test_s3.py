@@ -107,7 +107,7 @@ class AccessTest(FolderTest):
 
     def test_a_file_that_is_none_is_named(self):
         self.write(".aws/config", "nonsense")
-        self.assertRaisesRegex(Failed, r"\.aws/config cannot be understood", self.find)
+        self.assertRaisesRegex(Failed, r"\.aws/config is invalid", self.find)
 
     def test_endpoints(self):
         self.assertEqual(self.find(AWS_ENDPOINT_URL="http://a:1/").endpoint, "http://a:1")

@@ -79,7 +79,7 @@ export async function pythonMutantsOf(files) {
   return linesOf(output).map((mutant) => ({ ...mutant, isPython: true }))
 }
 
-/** Adds what each mutant changes, and an id; leaves out those that are no Python. */
+/** Adds what each mutant changes, and an id; leaves out those that are not Python. */
 export async function madePythonMutants(mutants) {
   if (mutants.length === 0) return []
   const input = mutants.map((mutant) => JSON.stringify(mutant)).join('\n')

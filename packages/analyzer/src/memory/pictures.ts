@@ -20,7 +20,7 @@ const ELEMENTS_PER_MIB = 2 ** 20 / 4
 const RECOMPUTED = { low: 0.08, high: 0.2 }
 
 /**
- * Products with frozen weights keep no inputs. Of blocks as in Stable Diffusion, of 320 to 1,280 channels, 72 to 75 % of the elements besides
+ * Products with frozen weights keep no inputs. Of blocks as in Stable Diffusion, of 320 to 1,280 channels, 72 to 75 % of the elements in addition
  * attention scores stay: counted with saved-tensor hooks of PyTorch 1.13 on its meta device, 2026-11-26.
  */
 const KEPT_IF_FROZEN = { low: 0.7, high: 0.75 }

@@ -243,7 +243,7 @@ const isName = (text: string): boolean =>
 const isLetter = (each: string): boolean =>
   (each >= '0' && each <= '9') || each.toLowerCase() !== each.toUpperCase()
 
-/** Gradients that wait for the next round are no part of any state. */
+/** Gradients that wait for the next round do not belong to any state. */
 function checkGradients({ facts: { events }, training }: Program): void {
   const inLoop = events.filter((event) => isIn(event, training))
   const clears = inLoop.filter(({ method }) => method === 'zero_grad')

@@ -26,7 +26,8 @@ export function firstNetwork(world: World, plan: RegionPlan, nowMs: number): Net
   const vpc = { ...part('vpc', name), cidr: CIDR, isDefault: plan.hasDefaultVpc }
   const subnets = plan.subnets.map((each, i): Subnet => {
     const zone = plan.zones.find((candidate) => candidate.name === each.zone)
-    if (zone === undefined) throw new Error(`a subnet is in ${each.zone}, which is no zone of ${plan.name}`)
+    if (zone === undefined)
+      throw new Error(`a subnet is in ${each.zone}, which is not a zone of ${plan.name}`)
     return {
       ...part('subnet', `${name}/${i}`),
       vpcId: vpc.id,

@@ -47,7 +47,7 @@ export const MODAL_GPUS: Readonly<Record<string, GpuModel>> = {
   B200: { rate: 'b200', driverName: 'NVIDIA B200', memoryMiB: 183_359 },
 }
 
-/** Returns a Sandbox's price in USD per hour: GPUs, requested cores and requested memory, the latter two at the rates of Sandboxes. */
+/** Returns a Sandbox's price in USD per hour: GPUs, requested cores and requested memory, with cores and memory at the rates of Sandboxes. */
 export function usdPerHourOf({
   gpu,
   milliCpu,

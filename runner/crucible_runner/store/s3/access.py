@@ -71,5 +71,5 @@ def _read_profile(job: Mapping[str, str], home: Optional[str], profile: str) -> 
             if path and parser.read(path, encoding="utf-8") and parser.has_section(section):
                 told.update(parser.items(section))
         except (configparser.Error, UnicodeDecodeError) as error:
-            raise Failed("input", "the file %s cannot be understood: %s" % (path, error)) from error
+            raise Failed("input", "the file %s is invalid: %s" % (path, error)) from error
     return told

@@ -31,7 +31,7 @@ const start = async ({ world = {}, config = {}, ...options }: PaperOptions = {})
   })
   withMarket(() => ({}))
 }
-/** No process answers for this service any more. */
+/** No server answers for this service. */
 const isDown = (service: 'pricing' | 'servicequotas'): void =>
   void h.cloud.addFault({ fault: 'error', code: 'InternalServerError', status: 500, where: { service } })
 /** The cloud has no images for ARM machines. */

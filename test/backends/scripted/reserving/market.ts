@@ -146,7 +146,7 @@ export class ReservationMarket {
     )
     if (token !== undefined) return this.#shown(token)
     const lot = this.lots.find((one) => this.#sells(one, quote))
-    if (lot === undefined) return gone('nothing is sold under these terms any more')
+    if (lot === undefined) return gone('nothing is sold under these terms')
     if (this.#leftOf(lot) < (lot.kind === 'hourly' ? quote.count : 1)) return gone('another customer has it')
     this.#sold.set(lot, (this.#sold.get(lot) ?? 0) + 1)
     const nowMs = this.clock.now()
@@ -270,7 +270,7 @@ export class ReservationMarket {
     if (!isHeld(phaseOf(one, nowMs))) return
     const terms = quoteId === undefined ? undefined : this.#terms.get(quoteId)
     if ((one.committedUntilMs ?? 0) > nowMs && (terms?.id !== id || terms.untilMs <= nowMs))
-      throw refusal('invalid', 'these terms are not valid any more')
+      throw refusal('invalid', 'these terms are no longer valid')
     one.released = { atMs: nowMs, chargedUntilMs: Math.max(nowMs, terms?.chargedUntilMs ?? nowMs) }
   }
 

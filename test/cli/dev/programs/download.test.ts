@@ -138,8 +138,8 @@ describe('downloadRelease', () => {
   it('stops on request', async () => {
     const giveUp = new AbortController()
     const downloading = download('/silent', { signal: giveUp.signal })
-    giveUp.abort(new Error('not wanted any more'))
-    await expect(downloading).rejects.toThrow('not wanted any more')
+    giveUp.abort(new Error('no longer wanted'))
+    await expect(downloading).rejects.toThrow('no longer wanted')
     expect(readdirSync(into)).toEqual([])
   })
 

@@ -167,12 +167,10 @@ describe('resolveExecutable', () => {
     const { options, tried } = world(['build'])
     const giveUp = new AbortController()
     options.probes.download = async () => {
-      giveUp.abort(new Error('not wanted any more'))
+      giveUp.abort(new Error('no longer wanted'))
       throw new Error('aborted')
     }
-    await expect(resolveExecutable({ ...options, signal: giveUp.signal })).rejects.toThrow(
-      'not wanted any more',
-    )
+    await expect(resolveExecutable({ ...options, signal: giveUp.signal })).rejects.toThrow('no longer wanted')
     expect(tried).not.toContain('build')
   })
 

@@ -274,7 +274,7 @@ class MLPlatform(HasProgram):
         return self
 
     def __exit__(self, *ending: object) -> None:
-        """Jobs go on: nothing is open between two calls."""
+        """Does nothing: jobs continue, and nothing is open between two calls."""
 
     async def __aenter__(self) -> MLPlatform:
         return self

@@ -68,7 +68,7 @@ class Requirements:
         image_password: Name of the variable with its password or token.
         setup: Command to run first on every machine.
         inputs: Files to download first: ``{"data/train.bin": "https://..."}``, or sources.
-        outputs: Paths or patterns to keep as artifacts, besides ``CRUCIBLE_OUTPUT_DIR``.
+        outputs: Paths or patterns to keep as artifacts, in addition to ``CRUCIBLE_OUTPUT_DIR``.
     """
 
     gpu_memory_gb: Optional[float] = None

@@ -36,7 +36,7 @@ class CrucibleCallback(_TrainerCallback):
     """Sets `should_save` and `should_training_stop` when Crucible asks for it, and reports the progress."""
 
     def __init__(self, *, every_seconds: Optional[float] = None) -> None:
-        """Besides what `save_strategy` says, saves every `every_seconds` seconds; without it as often as the job's `checkpoint.every` says,
+        """In addition to what `save_strategy` says, saves every `every_seconds` seconds; without it as often as the job's `checkpoint.every` says,
         or every ten minutes. Raises ValueError for a number that is not above 0."""
         self._schedule = Schedule(None, every_seconds)
         self._loss: Optional[float] = None

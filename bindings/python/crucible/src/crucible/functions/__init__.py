@@ -114,7 +114,7 @@ class Function(HasProgram, Generic[P, T]):
 
 
 def _is_decorator(expression: ast.expr, namespace: Mapping[str, Any]) -> bool:
-    """Whether an expression is ``platform.job``, ``platform.job(...)``, or a name of what the latter returns."""
+    """Whether an expression is ``platform.job``, ``platform.job(...)``, or a name of the result of ``platform.job(...)``."""
     from ..platform import Decorator, MLPlatform
 
     called = expression.func if isinstance(expression, ast.Call) else expression
