@@ -27,7 +27,7 @@ export async function bucketObstacle({ clients, region, bucket, signal }: Site):
     return {
       exists: true,
       obstacle:
-        'belongs to somebody else, or you may not read it (s3:ListBucket): choose another name with --bucket',
+        'belongs to another account, or you may not read it (s3:ListBucket): choose another name with --bucket',
     }
   }
 }
