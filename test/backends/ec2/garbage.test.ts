@@ -132,7 +132,10 @@ describe('a spot request', () => {
     const [{ SpotInstanceRequestId: id } = {}] = (
       await client.send(new DescribeSpotInstanceRequestsCommand({}))
     ).SpotInstanceRequests!
-    await h.backend.terminate({ backend: 'ec2', kind: 'spot-request', id: id! }, patiently())
+    await h.backend.terminate(
+      { backend: 'ec2', kind: 'spot-request', id: id!, data: { region: 'us-east-1' } },
+      patiently(),
+    )
     expect(await states()).toEqual(['active'])
     expect((await h.backend.observe([handle], patiently()))[0]!.state).not.toBe('gone')
   })

@@ -224,7 +224,7 @@ describe('quirk: an expired token', () => {
     expect(await failureOf(backend.find('job-a-1', patiently()))).toMatchObject({
       class: 'transient',
       code: 'RequestExpired',
-      hint: 'Renew the AWS credentials of the worker, or set its clock: EC2 says this of both.',
+      hint: 'Renew the AWS credentials of the worker, or enable NTP: EC2 reports both this way.',
     })
   })
 })
@@ -259,10 +259,8 @@ describe('quirk: a bucket in another Region', () => {
         { severity: 'warning', message, remedy: expect.stringContaining('s3://far-away?region=eu-west-1') },
       ])
   })
-})
 
-describe('quirk: a bucket that does not exist', () => {
-  it('is reported with the command that makes it', async () => {
+  it('is an error if there is no such bucket', async () => {
     await start()
     expect(await check(await open({}, 's3://no-such-bucket?region=us-east-1'))).toMatchObject([
       {

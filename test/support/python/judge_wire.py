@@ -16,8 +16,8 @@ from botocore.validate import ParamValidator
 
 LOADER = botocore.session.get_session()
 MODELS = {}
-# What EC2's own documentation shows in answers, in addition to the values of its model: by the shape's name.
-ALSO_ANSWERED = {("AttachmentStatus", "available"), ("State", "available")}
+# What the documentation of the services shows in answers, in addition to the values of their models: by the shape's name.
+ALSO_ANSWERED = {("AttachmentStatus", "available"), ("State", "available"), ("ResourceStatus", "REVIEW_IN_PROGRESS")}
 
 
 def model_of(service):
