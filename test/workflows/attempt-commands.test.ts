@@ -1,0 +1,203 @@
+/** How an attempt obeys a request to save and stop: what its machine gets to know, and how long it gets. */
+import { afterAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import type { DrainRequest } from '../../core/job/drain'
+import type { MachineHandle } from '../../core/handle'
+import type { AttemptInput } from '../../core/messages'
+import { DEFAULT_TIMING } from '../../core/time/timing'
+import type { AttemptPage } from '../../workflows/job/attempt-page'
+import type * as Commands from '../../workflows/job/attempt-commands'
+
+const { drainMs, powerOffMs, beatMs } = DEFAULT_TIMING
+const PAGE = { stopping: () => undefined, trouble: () => undefined } as unknown as AttemptPage
+const HANDLE = { id: 'm-1' } as MachineHandle
+
+let handlers: Map<string, (argument: unknown) => void>
+let cancel: () => void
+/** Requests written to the store, and told to the machine by a call, in order. */
+let written: object[]
+let told: object[]
+/** The answer of the call; missing while it does not answer. */
+let answer: { isOnRecord: boolean } | undefined
+/** Lengths of the timers, which fire once a test lets them. */
+let timers: number[]
+let isTimeUp: boolean
+/** Waits of an earlier test never end. */
+let testNumber = 0
+
+jest.mock('@temporalio/workflow', () => ({
+  CancellationScope: {
+    current: () => ({
+      cancelRequested: new Promise((_, reject) => (cancel = () => reject(new Error('cancelled')))),
+      consideredCancelled: false,
+    }),
+  },
+  condition: async (isMet: () => boolean, forMs?: number) => {
+    if (forMs !== undefined) timers.push(forMs)
+    const own = testNumber
+    while (!isMet()) {
+      if (own !== testNumber) return new Promise(() => undefined)
+      if (forMs !== undefined && isTimeUp) return false
+      await new Promise(setImmediate)
+    }
+    return true
+  },
+  defineSignal: (name: string) => name,
+  setHandler: (name: string, handle: (argument: unknown) => void) => handlers.set(name, handle),
+}))
+jest.mock('../../workflows/activities', () => ({
+  orchestrator: { drain: async ({ drain }: { drain: object }) => void written.push(drain) },
+  pressing: () => ({
+    drainMachine: async ({ drain, patienceMs }: { drain: object; patienceMs: number }) => {
+      told.push({ ...drain, patienceMs })
+      const own = testNumber
+      while (answer === undefined && own === testNumber) await new Promise(setImmediate)
+      return own === testNumber ? answer : new Promise(() => undefined)
+    },
+  }),
+}))
+const { listen, obeyDrain } = jest.requireActual<typeof Commands>('../../workflows/job/attempt-commands')
+
+afterAll(() => void (testNumber += 1))
+beforeEach(() => {
+  testNumber += 1
+  handlers = new Map()
+  written = []
+  told = []
+  answer = undefined
+  timers = []
+  isTimeUp = false
+})
+
+const settled = async (): Promise<void> => {
+  for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate)
+}
+
+/** An attempt whose machine runs, and its end by a drain. */
+function attemptOf(runnerStart: 'with-launch' | 'after-launch' = 'with-launch') {
+  const order = { jobId: 'job-1', attempt: 1, backend: 'here', runnerStart }
+  const input = { order, timing: DEFAULT_TIMING } as AttemptInput
+  const commands = listen(input)
+  const end = obeyDrain(input, PAGE, { commands, machine: { handle: HANDLE } })
+  return { commands, end, drain: (request: DrainRequest) => handlers.get('drain')!(request) }
+}
+
+describe('a request to save and stop', () => {
+  it('is written, and waited for: its window, the power-off, and two beats until the runner has read it', async () => {
+    const { end, drain } = attemptOf()
+    drain({ reason: 'cancelled', windowMs: 20_000 })
+    await settled()
+    expect(written).toEqual([{ reason: 'cancelled', windowMs: 20_000 }])
+    expect(timers).toEqual([20_000 + powerOffMs + 2 * beatMs])
+    isTimeUp = true
+    expect(await end).toBeNull()
+  })
+
+  it('that is shortened is written again with its number, and waited for anew', async () => {
+    const { commands, end, drain } = attemptOf()
+    for (const windowMs of [20_000, 30_000, 5_000]) {
+      drain({ reason: 'cancelled', windowMs })
+      await settled()
+      expect(commands.drain).toEqual({ reason: 'cancelled', windowMs: Math.min(windowMs, 20_000) })
+    }
+    expect(written).toEqual([
+      { reason: 'cancelled', windowMs: 20_000 },
+      { reason: 'cancelled', windowMs: 5_000, seq: 2 },
+    ])
+    expect(timers).toEqual([20_000, 5_000].map((windowMs) => windowMs + powerOffMs + 2 * beatMs))
+    isTimeUp = true
+    expect(await end).toBeNull()
+  })
+
+  it('by cancellation from outside, or for the budget, has the window of the job', async () => {
+    const first = attemptOf()
+    cancel()
+    await settled()
+    first.commands.close()
+    const second = attemptOf()
+    second.commands.reachBudget()
+    await settled()
+    expect(written).toEqual([
+      { reason: 'superseded', windowMs: drainMs },
+      { reason: 'budget', windowMs: drainMs },
+    ])
+    second.commands.close()
+  })
+
+  it('because the reservation ends is the end that the job reports, if no checkpoint results from it', async () => {
+    const { commands, end } = attemptOf()
+    commands.expire(7_000)
+    await settled()
+    isTimeUp = true
+    expect(await end).toEqual({ kind: 'stopped', by: 'expired' })
+  })
+
+  it('keeps its first reason', async () => {
+    const { commands, drain } = attemptOf()
+    drain({ reason: 'migrated', windowMs: 20_000 })
+    drain({ reason: 'cancelled', windowMs: 5_000 })
+    await settled()
+    expect(commands.drain).toEqual({ reason: 'migrated', windowMs: 5_000 })
+    commands.close()
+  })
+
+  it('of an attempt that has ended is not written', async () => {
+    const { commands, drain } = attemptOf()
+    commands.close()
+    await settled()
+    drain({ reason: 'cancelled', windowMs: 20_000 })
+    await settled()
+    expect(written).toEqual([])
+  })
+})
+
+describe('a machine that can be called', () => {
+  it('is called, which puts the request on record', async () => {
+    const { end, drain } = attemptOf('after-launch')
+    drain({ reason: 'cancelled', windowMs: 60_000 })
+    await settled()
+    expect(told).toEqual([{ reason: 'cancelled', windowMs: 60_000, patienceMs: 2 * beatMs + 5_000 }])
+    answer = { isOnRecord: true }
+    await settled()
+    expect(written).toEqual([])
+    expect(timers).toHaveLength(1)
+    expect(timers[0]).toBeLessThanOrEqual(60_000 + powerOffMs + 2 * beatMs)
+    isTimeUp = true
+    expect(await end).toBeNull()
+  })
+
+  it('gets at least half of its window after the call', async () => {
+    const { commands, drain } = attemptOf('after-launch')
+    drain({ reason: 'cancelled', windowMs: 4_000 })
+    await settled()
+    expect(told).toMatchObject([{ patienceMs: 2_000 }])
+    commands.close()
+  })
+
+  it('that did not get it finds it in the store', async () => {
+    const { commands, drain } = attemptOf('after-launch')
+    answer = { isOnRecord: false }
+    drain({ reason: 'cancelled', windowMs: 60_000 })
+    await settled()
+    expect(written).toEqual([{ reason: 'cancelled', windowMs: 60_000 }])
+    commands.close()
+  })
+
+  it('that does not answer does not hold up a shorter window', async () => {
+    const { commands, drain } = attemptOf('after-launch')
+    drain({ reason: 'cancelled', windowMs: 60_000 })
+    await settled()
+    drain({ reason: 'cancelled', windowMs: 5_000 })
+    await settled()
+    expect(written).toContainEqual({ reason: 'cancelled', windowMs: 60_000 })
+    expect(told.at(-1)).toMatchObject({ windowMs: 5_000, seq: 2 })
+    commands.close()
+  })
+
+  it('is not called where no time is left', async () => {
+    const { commands, drain } = attemptOf('after-launch')
+    drain({ reason: 'cancelled', windowMs: 0 })
+    await settled()
+    expect([told, written]).toEqual([[], [{ reason: 'cancelled', windowMs: 0 }]])
+    commands.close()
+  })
+})
