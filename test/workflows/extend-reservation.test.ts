@@ -26,7 +26,7 @@ const END_MS = NOW_MS + 3 * DAY_MS
 const NEXT_END_MS = NOW_MS + 4 * DAY_MS
 const QUOTE = quoteOf({ extends: 'cr-1', endsAtMs: NEXT_END_MS, upfrontMicro: 500_000 })
 const PAID = 900_000
-const SOLD = 'cr-1 is prolonged to 2026-11-06T00:00:00Z, once $0.50 are paid.'
+const SOLD = 'cr-1 is extended to 2026-11-06T00:00:00Z, once $0.50 are paid.'
 
 let run: Runs.ReservationRun
 
@@ -89,7 +89,7 @@ describe('an extension on request', () => {
     ['it ends later than the asker saw', { durationMs: DAY_MS, seenEndsAtMs: END_MS - 1 }],
   ])('buys nothing if %s', async (_, update) => {
     expect(await extend(update)).toBe(
-      'It is prolonged already: cr-1 ends 2026-11-05T00:00:00Z. Nothing more was bought.',
+      'It is already extended: cr-1 ends 2026-11-05T00:00:00Z. Nothing more was bought.',
     )
     expect(world.names()).toEqual([])
   })

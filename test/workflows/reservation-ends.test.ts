@@ -116,7 +116,7 @@ describe('a person who gives back what is held', () => {
   }
 
   it('hears that it is done', async () => {
-    expect(await release()).toBe('It is given back.')
+    expect(await release()).toBe('It is released.')
     const ref = { id: 'cr-1', region: 'east' }
     expect(world.inputsOf('releaseReservation')).toMatchObject([
       { ref, reason: 'ada asked for it', chargeMaxMicroUsd: 70 },

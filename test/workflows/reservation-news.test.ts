@@ -86,7 +86,7 @@ describe('news of a reservation', () => {
     await turns()
     posts.shift()!.refused(new Error('404'))
     await turns()
-    expect(run.page.status.webhookTrouble).toBe('The webhook did not take the news: 404')
+    expect(run.page.status.webhookTrouble).toBe('The webhook refused the event: 404')
     run.report('idle', 'It is unused.')
     await turns()
     posts.shift()!.taken()
