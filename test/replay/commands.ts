@@ -241,7 +241,7 @@ export function changesOf(
 }
 
 /** Words for people, which may change any day: only whether there are any is compared. */
-const WORDS = ['message', 'hint', 'summary']
+const WORDS = ['message', 'hint', 'summary', 'text', 'webhookTrouble']
 
 /** Where two values differ, by JSON path. An absent field is the same as an undefined one. */
 export function differences(expected: unknown, actual: unknown, path = '$'): string[] {

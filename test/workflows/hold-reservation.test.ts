@@ -169,7 +169,7 @@ describe('a hold whose end is near', () => {
     // What was held, the extension, and all at the end.
     expect(settled).toEqual([PAID, 500, PAID + 500])
     expect(reports).toEqual([
-      expect.stringMatching(/^extended: The job needs a day more\. cr-1 is prolonged/),
+      expect.stringMatching(/^extended: The job needs a day more\. cr-1 is extended/),
     ])
     expect(pauses).toEqual([HOUR_MS])
   })
