@@ -46,14 +46,12 @@ function stage(parts: AccountPart[]): { cli: Cli; lines: string[]; setup: Accoun
   return {
     lines,
     cli: {
-      ...{
-        out,
-        interruption: () => new AbortController().signal,
-        asCalled: (text: string) => text,
-        clientConfig: () => ({ home: { storeUrl: 's3://b?region=us-east-1' } }),
-        context: () => ({}),
-        exitCode: 0,
-      },
+      out,
+      interruption: () => new AbortController().signal,
+      asCalled: (text: string) => text,
+      clientConfig: () => ({ home: { storeUrl: 's3://b?region=us-east-1' } }),
+      context: () => ({}),
+      exitCode: 0,
     } as unknown as Cli,
     setup: { survey: async () => survey, apply: async () => [] } as unknown as AccountSetup,
   }

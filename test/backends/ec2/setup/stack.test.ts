@@ -1,5 +1,5 @@
 /** What moto's CloudFormation lacks: previews of single resources, drift, events and failures, by answers in the form that AWS documents. */
-import * as cfn from '@aws-sdk/client-cloudformation'
+import type * as cfn from '@aws-sdk/client-cloudformation'
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { createAccountSetup } from '../../../../backends/ec2/setup'
 import { createClients, type Clients } from '../../../../backends/ec2/setup/clients'
@@ -49,7 +49,7 @@ beforeEach(() => {
     sent.push({ name, input: command.input as Record<string, unknown> })
     const answer = answers[name]
     if (answer === undefined) throw new Error(`no answer for ${name}`)
-    return typeof answer === 'function' ? answer() : answer
+    return typeof answer === 'function' ? (answer as () => object)() : answer
   }) as never)
 })
 

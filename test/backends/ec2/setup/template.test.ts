@@ -1,4 +1,5 @@
 /** The template of CloudFormation, and the Terraform module held against it. Judges that are not installed are left out. */
+/* eslint-disable @typescript-eslint/no-unsafe-call, @typescript-eslint/no-unsafe-argument, @typescript-eslint/no-unsafe-return -- the properties of any resource */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, it, jest } from '@jest/globals'
@@ -79,6 +80,9 @@ function evaluated(value: unknown): unknown {
   return whole ?? value.replace(/\$\{([^{}]+)\}/g, (text, name: string) => String(EXPRESSIONS[name] ?? text))
 }
 
+/** The arguments of a block, as Terraform writes them. */
+type Facts = Resource['Properties']
+
 const sorted = (value: string | string[] | undefined): string[] => [value ?? []].flat().sort()
 
 /** A statement in one form, however it was written. */
@@ -108,9 +112,8 @@ function normal({ Effect, Action, Resource: resource, Principal, Condition = {} 
   const documents = Object.fromEntries(all('data', 'aws_iam_policy_document'))
   const statementsOf = (policy: string): object[] => {
     const name = /data\.aws_iam_policy_document\.(\w+)\.json/.exec(policy)![1]!
-    // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as Terraform writes it
     return documents[name].statement.map(
-      ({ effect, actions, resources, principals = [], condition = [] }: any) => {
+      ({ effect, actions, resources, principals = [], condition = [] }: Facts) => {
         const Condition: Statement['Condition'] = {}
         for (const { test, variable, values } of condition) (Condition[test] ??= {})[variable] = values
         const [principal] = principals

@@ -1,4 +1,5 @@
 /** The template of deploy/aws, evaluated for given parameters as CloudFormation does; moto judges that in moto.test.ts. */
+/* eslint-disable @typescript-eslint/no-unsafe-call, @typescript-eslint/no-unsafe-return -- the properties of any resource */
 import { isMap, isScalar, isSeq, parseDocument, type Node, type YAMLMap } from 'yaml'
 import { templateText } from '../../../../backends/ec2/setup/stack'
 
