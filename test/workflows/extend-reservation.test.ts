@@ -40,7 +40,11 @@ beforeEach(() => {
   jest.spyOn(Date, 'now').mockReturnValue(NOW_MS)
   world.answers = {
     lookForCapacity: ({ sends }: { sends: number }) => ({
-      ...{ kind: 'buy', sends, judged: { quote: QUOTE }, account: '1234', alternatives: [] },
+      kind: 'buy',
+      sends,
+      judged: { quote: QUOTE },
+      account: '1234',
+      alternatives: [],
     }),
     buyCapacity: () => ({ kind: 'reserved', reservation: ownedOf() }),
   }
@@ -63,7 +67,9 @@ describe('an extension on request', () => {
     expect(await extend({ durationMs: 2 * DAY_MS })).toBe(SOLD)
     expect(durations()).toEqual([2 * DAY_MS])
     expect(run.held).toMatchObject({
-      ...{ upfrontMicroUsd: PAID + 500_000, extendedMicroUsd: 500_000, extendedToMs: NEXT_END_MS },
+      upfrontMicroUsd: PAID + 500_000,
+      extendedMicroUsd: 500_000,
+      extendedToMs: NEXT_END_MS,
     })
     expect(run.page.status.spentMicroUsd).toBe(PAID + 500_000)
     expect(settledBy()).toEqual([500_000])

@@ -18,7 +18,12 @@ const { JobRun } = jest.requireActual<typeof Runs>('../../workflows/job/run')
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
 const { drainMs, powerOffMs } = DEFAULT_TIMING
 const INPUT: JobInput = {
-  ...{ jobId: 'job-1', spec: SPEC, bundle: null, owner: 'ada', deployment: 'dep-1', submittedAtMs: NOW_MS },
+  jobId: 'job-1',
+  spec: SPEC,
+  bundle: null,
+  owner: 'ada',
+  deployment: 'dep-1',
+  submittedAtMs: NOW_MS,
 }
 
 let run: Runs.JobRun
@@ -61,7 +66,8 @@ it('cancelling now is refused once the job is over', async () => {
 
 it('a refusal is final: the caller gets it as an invalid request and does not repeat it', async () => {
   await expect(tell('extend', {})).rejects.toMatchObject({
-    ...{ type: 'invalid', nonRetryable: true },
+    type: 'invalid',
+    nonRetryable: true,
     details: [{ class: 'invalid', message: 'Set a new deadline or a new budget.' }],
   })
 })

@@ -21,14 +21,12 @@ const { JobRun } = jest.requireActual<typeof Runs>('../../workflows/job/run')
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12)
 const INPUT: JobInput = {
-  ...{
-    jobId: 'job-a',
-    spec: { name: 'train' } as JobSpec,
-    bundle: null,
-    owner: 'me',
-    deployment: 'dep-0',
-    submittedAtMs: NOW_MS,
-  },
+  jobId: 'job-a',
+  spec: { name: 'train' } as JobSpec,
+  bundle: null,
+  owner: 'me',
+  deployment: 'dep-0',
+  submittedAtMs: NOW_MS,
 }
 const WHY = { reason: 'workload-failed', message: 'Exit code 3.' } as const
 

@@ -11,7 +11,8 @@ import type * as Launch from '../../workflows/job/launch'
 const HANDLE = { id: 'm-1' } as MachineHandle
 const INPUT = {
   order: { backend: 'here', runnerStart: 'with-launch' },
-  ...{ launchSeq: 3, settleSeq: 4 },
+  launchSeq: 3,
+  settleSeq: 4,
 } as AttemptInput
 
 /** What each activity answers or throws, which were asked, and the arguments of the last one. */
@@ -95,7 +96,9 @@ describe('a launch', () => {
     const failure = { class: 'quota', message: 'no quota' } as const
     answers = { launch: failing(ApplicationFailure.nonRetryable('no quota', 'quota', failure)) }
     expect(await launch(INPUT)).toEqual({
-      ...{ kind: 'nothing', handle: null, end: { kind: 'failed', isLaunched: false, failure } },
+      kind: 'nothing',
+      handle: null,
+      end: { kind: 'failed', isLaunched: false, failure },
     })
     expect(asked).toEqual(['launch'])
   })
@@ -136,7 +139,8 @@ describe('a launch', () => {
 
   it('that broke on the way is settled as a failure', () => {
     expect(failedLaunch(new Error('boom'))).toMatchObject({
-      ...{ kind: 'nothing', end: { isLaunched: false, failure: { class: 'unclassified', message: 'boom' } } },
+      kind: 'nothing',
+      end: { isLaunched: false, failure: { class: 'unclassified', message: 'boom' } },
     })
   })
 })
@@ -162,8 +166,10 @@ describe('the start of a runner', () => {
     expect(await startAfter(MINUTE_MS)).toBe('started')
     expect(await startAfter(19 * MINUTE_MS)).toBe('started')
     expect(asked).toEqual([
-      ...[`start within ${19 * MINUTE_MS}`, 'start'],
-      ...[`start within ${5 * MINUTE_MS}`, 'start'],
+      `start within ${19 * MINUTE_MS}`,
+      'start',
+      `start within ${5 * MINUTE_MS}`,
+      'start',
     ])
   })
 
@@ -184,7 +190,11 @@ describe('the start of a runner', () => {
 
   it('that was refused is a failure, and one without an answer is not', async () => {
     const refusal = new ActivityFailure(
-      ...(['failed', 'start', '1', RetryState.NON_RETRYABLE_FAILURE, undefined] as const),
+      'failed',
+      'start',
+      '1',
+      RetryState.NON_RETRYABLE_FAILURE,
+      undefined,
       ApplicationFailure.nonRetryable('no rights', 'auth', { class: 'auth', message: 'no rights' }),
     )
     answers = {

@@ -89,5 +89,5 @@ export async function ended(job: JobHandle): Promise<{ status: string; type?: st
     }),
   )
   const { status } = await job.describe()
-  return { status: status.name, ...outcome } as never
+  return { status: status.name, ...outcome }
 }

@@ -20,7 +20,8 @@ const ORDER = {
 const PLACE: PlanOutcome = { kind: 'place', order: ORDER, words: { summary: '', reasons: [] } }
 const WAIT: PlanOutcome = { kind: 'wait', reason: 'Out of stock.', retryInMs: 1_000, silentBackends: [] }
 const NEVER: PlanOutcome = {
-  ...{ kind: 'never', reason: 'no-placement' },
+  kind: 'never',
+  reason: 'no-placement',
   failure: { class: 'invalid', message: 'Nothing fits.' },
 }
 
@@ -59,7 +60,12 @@ beforeEach(() => {
     }),
   }
   run = new JobRun({
-    ...{ jobId: 'job-1', spec: SPEC, bundle: null, owner: 'ada', deployment: 'dep-1', submittedAtMs: 0 },
+    jobId: 'job-1',
+    spec: SPEC,
+    bundle: null,
+    owner: 'ada',
+    deployment: 'dep-1',
+    submittedAtMs: 0,
   } satisfies JobInput)
   run.resolved = { spec: SPEC, timing: DEFAULT_TIMING } as ResolvedJob
 })

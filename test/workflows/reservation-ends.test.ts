@@ -28,7 +28,9 @@ function hold(input: ReservationInput, state: ReservationState, carry: Partial<R
 /** The next look finds it at its end. */
 function ends(state: ReservationState, reservation: Partial<OwnedReservation>): void {
   world.answers['holdReservation'] = ({ held }: { held: object }) => ({
-    ...{ held: { ...held, state, reservation: ownedOf(reservation) }, next: 'over', message: 'It is over.' },
+    held: { ...held, state, reservation: ownedOf(reservation) },
+    next: 'over',
+    message: 'It is over.',
     lookInMs: HOUR_MS,
   })
 }
@@ -47,19 +49,19 @@ describe('what is held', () => {
     expect(await holdReservation(run)).toBe('lost')
     expect(settledBy()).toEqual([0])
     expect(run.page.status).toMatchObject({
-      ...{ state: 'searching', message: 'It is over. The search begins again.', spentMicroUsd: 5 },
+      state: 'searching',
+      message: 'It is over. The search begins again.',
+      spentMicroUsd: 5,
     })
     expect(run.page.status).not.toHaveProperty('decision')
     expect(run.carry()).toMatchObject({ paymentFailures: 1, earlierMicroUsd: 5 })
   })
 
   it.each<[string, ReservationInput, string]>([
+    ['prepaid', INPUT, "2 payments failed: check the account's means of payment, then reserve again."],
     [
-      ...(['prepaid', INPUT] as const),
-      "2 payments failed: check the account's means of payment, then reserve again.",
-    ],
-    [
-      ...(['hourly', HOURLY] as const),
+      'hourly',
+      HOURLY,
       'The provider took 2 orders and could not hold them: reserve again later, or elsewhere.',
     ],
   ])('is over after a second payment that failed: %s', async (_, input, advice) => {
@@ -67,7 +69,9 @@ describe('what is held', () => {
     ends('failed', { phase: 'failed' })
     expect(await holdReservation(run)).toBe('over')
     expect(run.page.status).toMatchObject({
-      ...{ state: 'failed', message: `It is over. ${advice}`, spentMicroUsd: 0 },
+      state: 'failed',
+      message: `It is over. ${advice}`,
+      spentMicroUsd: 0,
     })
     expect(run.carry()).toMatchObject({ paymentFailures: 2 })
   })
@@ -91,7 +95,9 @@ describe('what is held', () => {
     expect(await holdReservation(run)).toBe('over')
     expect(settledBy()).toEqual([PAID])
     expect(run.page.status).toMatchObject({
-      ...{ state: 'ended', message: 'It is over.', spentMicroUsd: PAID },
+      state: 'ended',
+      message: 'It is over.',
+      spentMicroUsd: PAID,
     })
     expect(run.carry()).toMatchObject({ paymentFailures: 0 })
   })
@@ -102,7 +108,10 @@ describe('a person who gives back what is held', () => {
   const release = async (): Promise<string> => {
     hold(HOURLY, 'active')
     world.answers['holdReservation'] = ({ held }: { held: object }) => ({
-      ...{ held, next: 'hold', message: 'It is held.', lookInMs: HOUR_MS },
+      held,
+      next: 'hold',
+      message: 'It is held.',
+      lookInMs: HOUR_MS,
     })
     const over = holdReservation(run)
     await turns()

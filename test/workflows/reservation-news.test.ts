@@ -65,7 +65,9 @@ describe('news of a reservation', () => {
       [
         'tellReservation',
         {
-          ...{ ...common, recordSeq: 1, pageUrl: 'https://ui.test/res' },
+          ...common,
+          recordSeq: 1,
+          pageUrl: 'https://ui.test/res',
           status: { ...status, message: 'Looking for capacity.' },
           news: { event: 'begins', text: 'Soon.' },
         },
@@ -73,7 +75,10 @@ describe('news of a reservation', () => {
       [
         'tellReservation',
         {
-          ...{ ...common, recordSeq: 2, pageUrl: 'https://ui.test/res', status },
+          ...common,
+          recordSeq: 2,
+          pageUrl: 'https://ui.test/res',
+          status,
           news: { event: 'idle', text: 'It is unused.' },
         },
       ],
@@ -110,7 +115,8 @@ describe('news of a reservation', () => {
       `For sale. Buy it: crucible reservations approve ${INTENT}. Do not: crucible reservations reject ${INTENT}.`,
     )
     expect(run.page.status).toMatchObject({
-      ...{ state: 'awaiting-approval', message: 'For sale.' },
+      state: 'awaiting-approval',
+      message: 'For sale.',
       quote: { quote: dear, machineHourMicro: 1 },
     })
     expect([ask(dear), ask(cheap), ask(other)]).toEqual([1, 1, 2])
@@ -138,13 +144,18 @@ describe('a workflow that waits for a reservation', () => {
     run.page.move('scheduled', 'It is bought.', { reservation: ownedOf(), spentMicroUsd: 9 })
     expect(world.signals).toEqual([
       [
-        ...['retrain/ranker-1', 'reservation'],
+        'retrain/ranker-1',
+        'reservation',
         { id: INTENT, state: 'awaiting-approval', message: 'For sale.', spentMicroUsd: 0, quote },
       ],
       [
-        ...['retrain/ranker-1', 'reservation'],
+        'retrain/ranker-1',
+        'reservation',
         {
-          ...{ id: INTENT, state: 'scheduled', message: 'It is bought.', spentMicroUsd: 9 },
+          id: INTENT,
+          state: 'scheduled',
+          message: 'It is bought.',
+          spentMicroUsd: 9,
           reservation: ownedOf(),
         },
       ],
