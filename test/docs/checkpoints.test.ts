@@ -37,6 +37,6 @@ describe('the page on checkpoints', () => {
 
     const again = shell('crucible analyze train.py --suggest-resume')
     expect(again).toMatchObject({ status: 0, stdout: '' })
-    expect(again.stderr).toMatch(/^train\.py resumes already, .* There is nothing to change\.\n$/)
+    expect(again.stderr).toMatch(/^train\.py resumes already, .* No change is needed\.\n$/)
   })
 })
