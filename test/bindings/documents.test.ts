@@ -33,7 +33,7 @@ const saysThat = (...corrections: RegExp[]): ((notes: never) => void) => {
 }
 const ODCRS_ARE_BILLED = /billed at the on-demand price, used or not/
 const BLOCKS_END_EARLY =
-  /begin to be ended 30 minutes before its end; a scheduled block cannot be used before/
+  /EC2 begins to end a block's machines 30 minutes before its end; a scheduled block cannot be used before/
 
 const CASES: readonly Case[] = [
   {

@@ -82,10 +82,10 @@ describe('a wrong argument', () => {
       'tf.capacity(days=7)',
       /^days= needs offerings=True; without it, capacity\(\) lists what the account owns/,
     ],
-    ['tf.capacity(offerings=True, min_capacity=2)', /^min_capacity= is about own reservations/],
+    ['tf.capacity(offerings=True, min_capacity=2)', /^min_capacity= is for own reservations/],
     [
       'tf.capacity(offerings=True, reservation_type=ReservationType.ODCR)',
-      /^offerings=True finds Capacity Blocks, and does not go with ReservationType\.ODCR/,
+      /^offerings=True finds Capacity Blocks and cannot be combined with ReservationType\.ODCR/,
     ],
     ['tf.capacity(offerings=True, start_after=3)', /^start_after=3 is not a date/],
     ['tf.advise("fun")', /^purpose='fun' is not one of 'training'/],

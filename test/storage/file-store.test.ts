@@ -144,7 +144,7 @@ describe('file store', () => {
       for (const result of await Promise.allSettled(calls)) {
         expect(result).toMatchObject({ status: 'rejected', reason: { isTransient: true, code: 'ENOENT' } })
         expect(String((result as PromiseRejectedResult).reason)).toContain(
-          `The folder ${root} of the object store is gone`,
+          `The folder ${root} of the object store is missing`,
         )
       }
       await expect(fs.stat(root)).rejects.toMatchObject({ code: 'ENOENT' })

@@ -237,7 +237,9 @@ describe('an S3 store on a bad way', () => {
   it('says of a server that is away that this may pass', async () => {
     const away = open(`s3://${BUCKET}?endpoint=http://127.0.0.1:1`)
     await expect(away.get('a')).rejects.toMatchObject({ isTransient: true })
-    await expect(away.get('a')).rejects.toThrow(/nothing listens there: .*AWS_ENDPOINT_URL.*\(ECONNREFUSED\)/)
+    await expect(away.get('a')).rejects.toThrow(
+      /no server listens there: .*AWS_ENDPOINT_URL.*\(ECONNREFUSED\)/,
+    )
   })
 
   it('never takes a bucket that is not there for an empty one', async () => {
@@ -289,11 +291,11 @@ describe('the URL of an S3 store', () => {
   it.each([
     ['s3://', /names no bucket/],
     ['s3://a', /"a" is not a valid bucket name/],
-    ['s3://key:secret@data', /keys do not belong into it/],
+    ['s3://key:secret@data', /it must not contain keys/],
     ['s3://data?regoin=x', /no parameter "regoin"/],
-    ['s3://data?region=x&region=y', /stands once/],
+    ['s3://data?region=x&region=y', /may occur once/],
     ['s3://data?endpoint=127.0.0.1:9000', /must begin with http/],
-    ['s3://data/a/%2e%2e/../b//c', /no plain path/],
+    ['s3://data/a/%2e%2e/../b//c', /is not a plain path/],
   ])('says what to write instead of %s', (url, words) => {
     expect(() => openStore(url)).toThrow(words)
     expect(() => openStore(url)).not.toThrow(/secret@/)

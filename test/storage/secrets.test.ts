@@ -71,7 +71,7 @@ describe('sealed secrets', () => {
   it('do not open with another key, nor after any change', () => {
     const document = sealSecrets(key, { TOKEN: 'value' }, nonce)
     expect(() => openSecrets(attemptKey(key, 'job-a-1'), document)).toThrow(
-      'made with another key, or were changed',
+      'made with another key, or modified',
     )
     const sealed = JSON.parse(document) as Record<'nonce' | 'text' | 'tag', string>
     const fields = fc.constantFrom('nonce' as const, 'text' as const, 'tag' as const)
@@ -160,7 +160,7 @@ describe('the key file of a deployment', () => {
   it('says why it cannot be made or read', async () => {
     await fs.writeFile(join(directory, 'state'), '')
     await expect(ensureDeploymentKey(path)).rejects.toThrow(
-      `Could not use the key file ${path}: a file stands where`,
+      `Could not use the key file ${path}: a file is in the place of`,
     )
     const denied = Object.assign(new Error('no'), { code: 'EACCES' })
     await fs.rm(join(directory, 'state'))

@@ -199,13 +199,17 @@ describe('truffle capacity --blocks --offerings', () => {
       [...asked, '--start-after', '2030-01-02', '--end-by', '2030-01-01'],
       /is later than/,
     ],
-    ['offerings of on-demand reservations', ['capacity', '--odcr', '--offerings'], /do not go with --odcr/],
+    [
+      'offerings of on-demand reservations',
+      ['capacity', '--odcr', '--offerings'],
+      /cannot be combined with --odcr/,
+    ],
     [
       'days of what is owned',
       ['capacity', '--blocks', '--days', '7'],
       /--days requires --blocks --offerings/,
     ],
-    ['room in what is for sale', [...asked, '--available-only'], /goes with own reservations/],
+    ['room in what is for sale', [...asked, '--available-only'], /applies to own reservations/],
   ])('refuses %s', async (_what, args, words) => {
     expect(await account.run(...args)).toMatchObject({
       exitCode: 2,

@@ -20,7 +20,7 @@ interface Line {
 
 const ODCRS_ARE_BILLED = /billed at the on-demand price, used or not/
 const BLOCKS_END_EARLY =
-  /begin to be ended 30 minutes before its end; a scheduled block cannot be used before its start/
+  /EC2 begins to end a block's machines 30 minutes before its end; a scheduled block cannot be used before its start/
 const OWNED_BLOCKS = /Capacity Block Summary:/
 const OWNED_ODCRS = /Capacity Reservation Summary \(ODCRs\):/
 

@@ -67,7 +67,7 @@ describe('truffle as a process', () => {
       schema: 'truffle/1',
       results: [{ instance_type: 'p5.48xlarge' }],
     })
-    expect(stderr).toMatch(/^Machines in a block begin to be ended/)
+    expect(stderr).toMatch(/^EC2 begins to end a block's machines/)
   })
 
   it('ends with the exit code of the answer', async () => {

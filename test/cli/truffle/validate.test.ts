@@ -35,7 +35,7 @@ describe('truffle validate', () => {
     )
     expect(exitCode).toBe(0)
     expect(stdout).toMatch(
-      /^Yes: the capacity is there\.\n {3}8x p5\.48xlarge for 7 days, as soon as possible\n/,
+      /^Yes: the capacity is available\.\n {3}8x p5\.48xlarge for 7 days, as soon as possible\n/,
     )
     expect(stdout).toContain('nothing more; the block is paid for')
     expect(stdout).toContain('Next: crucible submit job.yaml --backend ec2:reserved')

@@ -116,7 +116,7 @@ describe('the arithmetic of the first place', () => {
 })
 
 describe('an explained plan', () => {
-  it('has the figures of the plan, and comes out the same when decided again', () => {
+  it('has the figures of the plan, and gives the same result when decided again', () => {
     const question = recorded()
     const explained = explainPlan(question)
     const [best] = question.entry.data.plan!.placements
