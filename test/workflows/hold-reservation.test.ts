@@ -168,9 +168,7 @@ describe('a hold whose end is near', () => {
     expect(run.sends).toBe(2)
     // What was held, the extension, and all at the end.
     expect(settled).toEqual([PAID, 500, PAID + 500])
-    expect(reports).toEqual([
-      expect.stringMatching(/^extended: The job needs a day more\. cr-1 is extended/),
-    ])
+    expect(reports).toEqual([expect.stringMatching(/^extended: The job needs a day more\. cr-1 is extended/)])
     expect(pauses).toEqual([HOUR_MS])
   })
 
