@@ -307,7 +307,7 @@ describe('a reservation', () => {
         return message
       }
       const seen = { seenEndsAtMs: held!.endsAtMs! }
-      expect(await ask(seen)).toMatch(/is prolonged to/)
+      expect(await ask(seen)).toMatch(/is extended to/)
       expect(await ask(seen)).toMatch(/^It is prolonged already/)
       expect(prolonged.purchases.map(({ kind }) => kind)).toEqual(['reservation', 'extension'])
       // A person may want more.
@@ -534,7 +534,7 @@ describe('a reservation', () => {
           reservation.executeUpdate('extendReservation', {
             args: [{ by: 'ada', durationMs: DAY_MS, upfrontMaxMicroUsd: microUsd(500) }],
           })
-        expect((await ask()).message).toMatch(/is prolonged to .* once \$500\.00 are paid/)
+        expect((await ask()).message).toMatch(/is extended to .* once \$500\.00 are paid/)
         await expect(ask()).rejects.toMatchObject({
           cause: { message: expect.stringMatching(/not paid yet/) },
         })

@@ -176,7 +176,7 @@ describe('a prepaid reservation that is too short for its job', () => {
           ({ kind }) => kind === 'judged-extension',
         )
         expect(judged.at(-1)!.summary).toMatch(
-          /^job-test would be done .* it is extended to .* for \$15\.00, because there is no other place/,
+          /^job-test would be done .* it is extended to .* for \$15\.00, because no other offer has room/,
         )
         await job.cancel()
       },

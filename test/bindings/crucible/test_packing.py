@@ -238,8 +238,8 @@ class TestPacking(InNotebook):
         for kind, values in sent.items():
             for value in values:
                 with self.subTest(kind):
-                    self.refused("The arguments of train cannot be sent: there is a (%s), which exists here only" % kind, cell["train"], value)
-        self.refused("box, which the function uses, cannot be sent: there is a MLPlatform", cell["uses"])
+                    self.refused("The arguments of train cannot be sent: it contains a (%s), which exists only here" % kind, cell["train"], value)
+        self.refused("box, which the function uses, cannot be sent: it contains a MLPlatform", cell["uses"])
         self.assertEqual(Requirements(gpus=2), self.result(cell["train"], Requirements(gpus=2)))
 
     def test_a_script_that_is_edited_while_it_runs_sends_what_runs(self):
