@@ -204,7 +204,7 @@ class TestPacking(InNotebook):
             platform=MLPlatform("/nowhere"),
         )
         self.refused("lock, which the function uses, cannot be sent: TypeError", cell["locked"])
-        self.refused("platform, which the function uses, is a MLPlatform and exists here only", cell["asks"])
+        self.refused("platform, which the function uses, is a MLPlatform and exists only here", cell["asks"])
         self.refused("lost uses nowhere, which is not defined", cell["lost"])
         self.refused("A lambda cannot be sent", cell["calls"])
         cell = self.cell("def fine(x): return 1\n")

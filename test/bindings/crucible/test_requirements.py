@@ -91,7 +91,7 @@ class TestRequirements(unittest.TestCase):
 
     def test_two_names_of_one_thing_are_an_error(self):
         for fields in ({"gpu_memory": "24GB", "gpu_memory_gb": 16}, {"budget": "$3", "max_cost_usd": 3}):
-            with self.assertRaisesRegex(UsageError, "say the same"):
+            with self.assertRaisesRegex(UsageError, "have the same meaning"):
                 self.written(**fields)
 
     def test_names_of_backends_in_other_tools_are_read(self):
