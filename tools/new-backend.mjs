@@ -78,7 +78,7 @@ function edits(name, root) {
     throw new Refusal('backends/registry.ts has no end of BACKENDS. Correct tools/new-backend.mjs.')
   const registry = { ...imports, text: imports.text.replace(at, (end) => `${entry}${end}`) }
   const settings = inserted(root, 'docs/reference/configuration.md', {
-    before: /The variables that a workload finds/,
+    before: /The variables of a workload are/,
     text: `## The ${name} backend
 
 Unfinished; the name for \`CRUCIBLE_BACKENDS\` is \`${name}\`.
