@@ -94,7 +94,7 @@ export interface RegisteredBackend {
   /** Location of its credentials, for a provider with an account. */
   credentials?(settings: Record<string, string | undefined>): CredentialSource
   /**
-   * Its provider in the small cloud, from the cloud's facts about it (`endpoint`, and the other values that a client needs); missing if the
+   * The provider in the small cloud, from the cloud's facts about it (`endpoint`, and the other values that a client needs); missing if the
    * small cloud does not simulate it.
    */
   simulated?(provider: Readonly<Record<string, string>>): Simulation
@@ -162,7 +162,7 @@ export type SetUpAccount = (
 ) => AccountSetup
 
 export interface RegisteredAccount {
-  /** Its flags in addition to those of every provider; others are refused. */
+  /** Flags of this provider, in addition to the common ones. Other flags are refused. */
   flags: readonly AccountFlag[]
   open: SetUpAccount
 }

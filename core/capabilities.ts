@@ -39,7 +39,7 @@ export interface Capabilities {
   idempotency: 'token' | 'tag'
   /** How a machine claims its attempt: by the provider's id (the default), or by the name of its send if it cannot learn that id. */
   claimsBy?: 'id' | 'send'
-  /** What ends billing: the machine's own power-off, or our `terminate` (at the latest its answer). */
+  /** The event that ends billing: the machine's own power-off, or our `terminate` (at the latest its answer). */
   billsUntil: 'exit' | 'terminate'
   /**
    * Number of offers in one order: any number of interchangeable ones (the default), or exactly one type at one place, so that only the

@@ -46,7 +46,7 @@ export function isWithoutEffect({ class: failureClass }: Pick<Failure, 'class'>)
 
 export interface Failure {
   class: FailureClass
-  /** What happened, in one sentence for a person, without a stack. */
+  /** The event, in one sentence for a person, without a stack. */
   message: string
   /** Remedy, if one exists. */
   hint?: string

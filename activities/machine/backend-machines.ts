@@ -85,7 +85,7 @@ async function sendAgain(
 }
 
 /**
- * Returns the machine that has claimed the attempt, because no other will ever work on it; undefined if it is none of these. Without a
+ * Returns the machine that has claimed the attempt, because no other will ever work on it; undefined if none of the given machines has claimed it. Without a
  * claim, it is the oldest; the attempt is then claimed for it, so that the others never begin. Machines that claim with their send get no
  * claim from us, because two machines of one send would both accept it.
  */

@@ -145,7 +145,7 @@ async function enter({ store }: Context, input: JobInput): Promise<{ isStarted: 
   return { isStarted, input: standing }
 }
 
-/** What a repeated submission must have in common, in the form that storing gives it. */
+/** The parts in which a repeated submission must equal the stored one, as JSON keeps them. */
 function contentOf({ spec, bundle, source, isRehearsal }: JobInput): unknown {
   return JSON.parse(JSON.stringify({ spec, bundle: bundle?.sha256, source, isRehearsal }))
 }

@@ -6,13 +6,13 @@ export interface OwnMemory {
   run: string
   bundleSha256: string
   gpus: number
-  /** Of the GPU that used most, as its driver counts: with CUDA, and with what the allocator reserved. */
+  /** Memory of the GPU that used most, as its driver counts it: CUDA's own and the allocator's reserve included. */
   peakMiB: number
   /** The memory of that GPU. */
   totalMiB: number
 }
 
-/** What a plan takes from it. */
+/** The part of a measurement that a plan uses. */
 export interface MeasuredMemory extends Pick<OwnMemory, 'jobId' | 'gpus'> {
   peakGiB: number
 }

@@ -267,7 +267,7 @@ export interface PlanFacts {
    * Speed ratios that the deployment's own jobs measured for work of this family, or of any if it is unknown; missing without such jobs.
    */
   ownRatios?: OwnRatio[]
-  /** What an earlier attempt of the same code and command used of each GPU; missing without one. */
+  /** GPU memory that an earlier attempt of the same code and command used; missing without one. */
   measuredMemory?: MeasuredMemory
 }
 

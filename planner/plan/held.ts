@@ -37,7 +37,7 @@ export function notFor(
   return undefined
 }
 
-/** Why a job that does not name the reservation has to leave its free places to others for now. */
+/** Why a job that does not name the reservation must leave its free places to others. */
 export function notYetFor(
   offer: Offer,
   { spec, nowMs, startsInMs = 0 }: Pick<PlanRequest, 'spec' | 'nowMs' | 'startsInMs'>,

@@ -148,7 +148,7 @@ async function survey(place: Place): Promise<Survey> {
   }
 }
 
-/** What the stack has or lacks, and what of others it uses or collides with. */
+/** Parts that the stack has or lacks, and resources outside the stack that it uses or collides with. */
 async function partsOf(site: Site): Promise<AccountPart[]> {
   const others = site.isHome ? await partsOfOthers(site) : []
   // A deployment would fail.

@@ -1,4 +1,4 @@
-/** What a removal finds and does in addition to the deletion of the stack. */
+/** Steps of a removal in addition to the deletion of the stack. */
 import * as ec2 from '@aws-sdk/client-ec2'
 import type { AccountPart, Obstacle, Step, Work } from '../../account'
 import { call } from '../sdk/errors'

@@ -1,6 +1,6 @@
 import { TAGS } from '../tags'
 
-/** What a permission covers. */
+/** Resources and conditions that a permission covers. */
 export type Scope =
   | 'region'
   | 'anywhere'

@@ -15,7 +15,7 @@ export interface Site {
   bucket: string
   /** The deployed stack; missing before the first deployment. */
   stack?: Stack
-  /** What the stack has. */
+  /** The resources of the stack. */
   resources: readonly StackResource[]
   /** Parameters of the template. */
   parameters: Readonly<Record<string, string>>
