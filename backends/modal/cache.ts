@@ -29,8 +29,7 @@ export async function cacheLeftovers(
   deployment: string,
   signal: AbortSignal,
 ): Promise<OwnedResource[]> {
-  const { features, allowed } = await api.health(signal)
-  if (!features.includes('volumes')) return []
+  const { allowed } = await api.health(signal)
   const name = cacheVolume(allowed.volumes, deployment)
   const found = (await api.volumes(name, signal)).filter((volume) => volume.name === name)
   const nowMs = deps.clock()

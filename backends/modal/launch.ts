@@ -92,10 +92,7 @@ async function requestFor(host: Host, { order, offer, health }: Parts): Promise<
     machineId: { literal: attemptId },
     startsWithinMs: startsWithinMs(order.runner),
   })
-  const volume =
-    config.hasCache && health.features.includes('volumes')
-      ? cacheVolume(health.allowed.volumes, deployment)
-      : undefined
+  const volume = config.hasCache ? cacheVolume(health.allowed.volumes, deployment) : undefined
   return {
     owner: deployment,
     tags: tagsOf(order, offer),

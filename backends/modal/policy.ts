@@ -74,7 +74,7 @@ export function imageRefusal(
   return undefined
 }
 
-/** Returns why this version cannot work with the gateway. A gateway with more features is fine; one with fewer serves as far as it can. */
+/** Returns why this version cannot work with the gateway. A gateway with more features is fine. */
 export function versionProblem({ api }: Pick<Health, 'api'>): Failure | undefined {
   if (api === API) return undefined
   const isOld = api < API

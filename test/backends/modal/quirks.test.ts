@@ -220,21 +220,6 @@ describe('the Modal gateway', () => {
     ])
   })
 
-  it('that is older serves what it can: without a cache, and with nothing built into images', async () => {
-    h = await ModalHarness.make({ isOnPaper: true })
-    h.answerHealth({ features: [] })
-    const { backend } = h
-    expect(await backend.launch(withRequirements, patiently())).toMatchObject({ kind: 'launched' })
-    expect(h.sendsOf(order.attemptId)[0]).toMatchObject({
-      volumes: {},
-      gpu: 'T4:1',
-      cpu: 2,
-      memory_mib: 16_384,
-      image: { requirements: [] },
-    })
-    expect(await backend.leftovers!('test', patiently())).toEqual([])
-  })
-
   it('whose cache volume no machine uses shows it as not needed', async () => {
     const dayMs = 86_400_000
     const volume = { name: 'crucible-cache-test', created_at_ms: 1 }
