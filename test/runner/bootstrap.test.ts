@@ -129,7 +129,7 @@ describe.each([
     const { handOver, send, attemptId } = await b.next()
     await b.container(handOver, { attemptId, send, root: b.root('first') }).ended
     const second = b.container(handOver, { attemptId, send, root: b.root('second') })
-    await expectNothing(second, 'second', /read before, or has expired/)
+    await expectNothing(second, 'second', /already read, or has expired/)
   })
 
   it('does nothing with a hand-over that was changed, or is of another attempt', async () => {
@@ -262,7 +262,7 @@ describe('the bootstrap, with a bucket that gives trouble,', () => {
     const { read } = await b.world.store.signUrls(b.key(send), 1_000)
     await sleep(2_500)
     const machine = b.container({ ...handOver, url: read }, { attemptId, send, root: b.root('m') })
-    await expectNothing(machine, 'm', /read before, or has expired/)
+    await expectNothing(machine, 'm', /already read, or has expired/)
     expect(await b.isLeft(send)).toBe(true)
   })
 
@@ -322,7 +322,7 @@ describe('the bootstrap, with a bucket that gives trouble,', () => {
     const first = b.container(handOver, options)
     await until(() => proxy.rules[0]!.times === 0)
     const second = await b.container(handOver, options).ended
-    expect(second).toMatchObject({ code: 0, said: expect.stringContaining('another bootstrap is at work') })
+    expect(second).toMatchObject({ code: 0, said: expect.stringContaining('another bootstrap is already running') })
     first.child.kill('SIGKILL')
     await first.ended
     expect(await b.container(handOver, options).ended).toMatchObject({ code: 0, said: '' })

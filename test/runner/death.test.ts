@@ -216,7 +216,7 @@ describe('two runners in one directory', () => {
     const before = machineProcesses(machine.id).map(({ pid }) => pid)
     const second = world.start({ root: machine.root })
     expect(await second.exited).toBe(0)
-    await second.says('another runner is at work')
+    await second.says('another runner is already running')
     expect(machineProcesses(machine.id).map(({ pid }) => pid)).toEqual(before)
     await world.drain(1, { windowMs: 0 })
     await machine.end()
