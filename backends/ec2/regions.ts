@@ -75,7 +75,7 @@ export function acrossRegions({ regions, open, storeRegion, transferBetween }: R
     },
     launch: async (order, ctx) => {
       // Returns the Region of an order. The planner guarantees that all its offers are in one Region.
-      const region = regionOf(order.offers[0]!)
+      const region = regionOf(order.offers[0])
       const outcome = await at(region).launch(order, ctx)
       return outcome.kind === 'launched' ? { ...outcome, handle: placed(outcome.handle, region) } : outcome
     },
@@ -114,8 +114,8 @@ function placed<T extends { data?: Record<string, string> }>(bought: T, region: 
 }
 
 /** The Region that `placed` noted. */
-function regionOf({ data }: { data?: Record<string, string> }): string {
-  const region = data?.['region']
+function regionOf(bought: { data?: Record<string, string> } | undefined): string {
+  const region = bought?.data?.['region']
   if (region === undefined)
     throw invalid('a resource was recorded without its Region', 'Submit the job again.')
   return region

@@ -100,6 +100,7 @@ export function describeBackend(name: string, traits: Traits, makeHarness: () =>
       backend: backend.name,
       kind: 'machine',
       id,
+      data: h.handleData,
       attemptId: id,
       realised: { capacityType: 'on-demand', type: '', place: '', priceMicroUsdPerHour: 0 },
       launchedAtMs: 0,

@@ -98,6 +98,8 @@ export interface Harness {
   forgetEnded?(): void
   /** When the provider's bill for the machine of an attempt ended; undefined while it is billed. Where `billsUntilCalled`. */
   billedToMs?(attemptId: string): number | undefined
+  /** Data of the handle of any machine, as the backend notes it. */
+  readonly handleData?: Record<string, string>
   /** Missing where machines get their keys by another way. */
   handOvers?: HandOversHarness
   dispose(): Promise<void>

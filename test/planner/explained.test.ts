@@ -110,7 +110,7 @@ describe('an explained plan', () => {
     const old = changedEntry(recordedPlan(rowsOf(1)), { inputs } as never)
     expect(explainPlan(old)).toMatchObject({
       replay: 'impossible',
-      missing: [expect.stringMatching(/^An earlier version/), expect.any(String)],
+      missing: [expect.stringMatching(/^The record lacks the offers and the time/), expect.any(String)],
     })
   })
 
@@ -178,14 +178,14 @@ describe('a job that only waited in line', () => {
       text: 'The job waited. It is third in line.',
     })
     expect(explainPlan(waiting(undefined)).missing).toEqual([
-      expect.stringMatching(/^An earlier version wrote this record/),
+      expect.stringMatching(/^The record lacks the offers and the time/),
       'The figures are those on record.',
     ])
   })
 
   it.each([
     ['the offers of the plan are gone', [], /no longer in the store/],
-    ['its record has a plan without its facts', ['facts'], /^An earlier version/],
+    ['its record has a plan without its facts', ['facts'], /^The record lacks the offers and the time/],
     ['its record has facts without their plan', ['plan'], /no longer in the store/],
   ] as const)('does miss something if %s', (_, keys, words) => {
     const question = changedEntry(recordedPlan(rowsOf(1)), waiting(2).entry.data)

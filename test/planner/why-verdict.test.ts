@@ -100,7 +100,7 @@ describe('an explained decision after an attempt', () => {
     expect(explainVerdict(1, different)).toMatchObject({
       replay: 'different',
       otherwise: [],
-      missing: [expect.stringMatching(/^Other rules decided this/)],
+      missing: [expect.stringMatching(/^Another version's rules decided this/)],
     })
     const gone = {
       replay: 'impossible',

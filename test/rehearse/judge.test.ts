@@ -133,7 +133,7 @@ describe('the judgement of a rehearsal', () => {
   it('fails a program that begins at the beginning in spite of its checkpoint', () => {
     const report = judged([FIRST, { ...SECOND, steps: steps(1, 30) }])
     expect(report.survives).toBe(false)
-    expect(report.summary).toMatch(/given the checkpoint of step 20 but began at step 1/)
+    expect(report.summary).toMatch(/got the checkpoint of step 20 but began at step 1/)
     expect(report.changes[0]!.text).toMatch(/CRUCIBLE_RESUME_FROM/)
   })
 

@@ -109,7 +109,7 @@ describe('a machine that knows the id its provider gave it', () => {
     }
     const another = start('i-another')
     expect(await another.exited).toBe(0)
-    await another.says('belongs to machine i-the-oldest, and this is i-another')
+    await another.says('belongs to machine i-the-oldest, but this is i-another')
     const oldest = start('i-the-oldest')
     expect(await oldest.end()).toMatchObject({ outcome: 'succeeded' })
     expect(await oldest.output()).toEqual(['running'])

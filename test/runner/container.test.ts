@@ -90,7 +90,7 @@ describe('an order with an image', () => {
     ])
     const remarks = await machine.remarks()
     expect(remarks).toMatch(/pulling failed, trying again: .*503 Service Unavailable/)
-    expect(remarks).toMatch(/the image shaky:1 is here after .* \(sha256:7{64}\)/)
+    expect(remarks).toMatch(/the image shaky:1 is ready after .* \(sha256:7{64}\)/)
   })
 
   describe('in a registry that wants a login', () => {
@@ -139,7 +139,7 @@ describe('an order with an image', () => {
       expect(await wrong.end()).toMatchObject({
         outcome: 'failed',
         reason: 'image-login',
-        message: expect.stringMatching(/does not give the image private.*incorrect username or password/),
+        message: expect.stringMatching(/refuses the image private.*incorrect username or password/),
       })
       expect(existsSync(join(wrong.root, 'tmp/login'))).toBe(false)
       const without = await launchCounter(createDockerWorld(), PRIVATE)

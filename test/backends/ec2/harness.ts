@@ -137,6 +137,10 @@ export type PaperOptions = HarnessOptions & {
 
 /** The backend over the SDK, and that over the wire, to a cloud whose machines really run what they are sent. */
 export class Ec2Harness implements Harness {
+  get handleData(): Record<string, string> {
+    return { region: this.config.region }
+  }
+
   readonly store = new ClaimedStore((attemptId) => this.#claimOf(attemptId))
   readonly #templates = new Set<string>()
 

@@ -51,7 +51,7 @@ describe('a reservation that is asked for again', () => {
     workflow = status
     await expect(reserve(context, REQUEST)).rejects.toMatchObject({
       kind: 'failed',
-      message: expect.stringMatching(/was ended by hand: nothing watches it/) as unknown,
+      message: expect.stringMatching(/was terminated by hand: it is not watched/) as unknown,
       hint: expect.stringMatching(/temporal workflow reset --workflow-id reservation\/res-a /) as unknown,
     })
   })

@@ -38,7 +38,7 @@ describe('a reservation for which no worker answers', () => {
       wish,
       state: 'searching',
       spentMicroUsd: 0,
-      trouble: expect.stringMatching(/^No worker answers/),
+      trouble: expect.stringMatching(/^No worker responds/),
     })
     const held = { state: 'active', reservation: ownedOf(), upfrontMicroUsd: 5, idleMicroUsd: 2 }
     await note(1, 'held', { held, message: '', next: 'hold', lookInMs: 1 })

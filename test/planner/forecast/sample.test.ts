@@ -88,7 +88,7 @@ describe('the cost of a life without uncertainty', () => {
     const { cost, budgeted } = billed({}, priced)
     expect([cost, budgeted]).toEqual([on * perSecond, on * perSecond])
     expect(billed({ price: sure(1.5) }, priced).cost).toBe(on * perSecond * 1.5)
-    expect(billed({}, priced)).not.toHaveProperty('extra')
+    expect(billed({}, priced).extra).toBeUndefined()
   })
 
   it('has the price of moving data for the first machine and for each further one', () => {

@@ -100,7 +100,7 @@ class MultipartTest(ServerTest):
         self.put()
         fault = answer(200, "InternalError")
         self.faults(("^POST .*uploadId", fault, 100))
-        with self.assertRaisesRegex(StoreError, "together fails: InternalError"):
+        with self.assertRaisesRegex(StoreError, "completing the upload of .* failed: InternalError"):
             self.upload.commit()
         self.assertIsNone(self.store.get("other"))
         self.faults()
