@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { CODES } from '../core/errors'
 import { StoreError, type ObjectStore } from './store'
 
@@ -35,6 +36,16 @@ export async function putDocument(store: ObjectStore, key: string, value: unknow
 /** Puts the document unless one exists; otherwise returns false and changes nothing. */
 export async function putDocumentIfAbsent(store: ObjectStore, key: string, value: unknown): Promise<boolean> {
   return store.putIfAbsent(key, textOf(value))
+}
+
+/** Returns a value in the form in which the store returns it. */
+export function asStored<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T
+}
+
+/** Whether two values are the same once stored: a property that is undefined is then an absent one. */
+export function isStoredAlike(one: unknown, other: unknown): boolean {
+  return isDeepStrictEqual(asStored(one), asStored(other))
 }
 
 function badDocument(key: string, cause: unknown): StoreError {

@@ -1,11 +1,11 @@
 import { randomBytes, randomInt } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
 import { TypedSearchAttributes } from '@temporalio/common'
 import { makeDeploymentId, makeJobId } from '../../core/ids'
 import { secretsNeeded, type JobSpec } from '../../core/job/job'
 import type { JobInput, JobSource } from '../../core/messages'
 import { JOB_ID_PATTERN, jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
 import { ensureDeployment } from '../../storage/deployment'
+import { isStoredAlike } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { putRecord, readRecords } from '../../storage/record'
 import { noteSubmission } from '../../storage/submissions'
@@ -134,7 +134,7 @@ async function enter({ store }: Context, input: JobInput): Promise<{ isStarted: 
   })
   const standing = submissionOf([entry])!
   await noteSubmission(store, standing)
-  const isSame = isDeepStrictEqual(contentOf(standing), contentOf(input))
+  const isSame = isStoredAlike(contentOf(standing), contentOf(input))
   if (!isSame) {
     throw new CrucibleError('usage', `A different job ${jobId} already exists.`, {
       hint: 'Ids are never reused: choose another one, or leave it out for a generated id.',
@@ -145,9 +145,9 @@ async function enter({ store }: Context, input: JobInput): Promise<{ isStarted: 
   return { isStarted, input: standing }
 }
 
-/** The parts in which a repeated submission must equal the stored one, as JSON keeps them. */
+/** The parts in which a repeated submission must equal the stored one. */
 function contentOf({ spec, bundle, source, isRehearsal }: JobInput): unknown {
-  return JSON.parse(JSON.stringify({ spec, bundle: bundle?.sha256, source, isRehearsal }))
+  return { spec, bundle: bundle?.sha256, source, isRehearsal }
 }
 
 async function seal({ store, config }: Context, jobId: string, values: SecretValues): Promise<void> {

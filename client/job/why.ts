@@ -38,8 +38,8 @@ function orThrow<T extends object>(
   answer: T | service.Unexplained | undefined,
 ): T {
   if (answer === undefined) throw noSuchJob(context, meant)
-  if (!('problem' in answer)) return answer as T
-  const { problem, remedy } = answer as service.Unexplained
+  if (!('problem' in answer)) return answer
+  const { problem, remedy } = answer
   throw new CrucibleError('usage', sentence(problem), { hint: sentence(remedy) })
 }
 

@@ -1,7 +1,6 @@
 /** Searches for capacity, which may buy it. */
 import { TypedSearchAttributes } from '@temporalio/common'
 import { randomInt } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
 import type * as temporal from '@temporalio/client'
 import { makeDeploymentId, makeReservationId } from '../../core/ids'
 import { ORCHESTRATOR_QUEUE, reservationWorkflowId, resetCommand, WORKFLOW_TYPES } from '../../core/queues'
@@ -14,6 +13,7 @@ import {
 import { SECOND_MS } from '../../core/time/time'
 import { isOpenStatus } from '../../core/workflow-status'
 import { ensureDeployment } from '../../storage/deployment'
+import { isStoredAlike } from '../../storage/json'
 import { lastReservationEntry, putRequest } from '../../storage/reservations'
 import { ensureDeploymentKey } from '../../storage/secrets'
 import { putWebhook } from '../../storage/webhooks'
@@ -113,7 +113,7 @@ function isSameRequest(standing: ReservationInput, asked: ReservationInput): boo
     },
     rule: { ...rule, searchUntilAtMs: asStanding(standing.rule.searchUntilAtMs, rule.searchUntilAtMs) },
   }
-  return isDeepStrictEqual({ wish: standing.wish, rule: standing.rule }, JSON.parse(JSON.stringify(same)))
+  return isStoredAlike({ wish: standing.wish, rule: standing.rule }, same)
 }
 
 function checkedUrl(webhook: string): string {

@@ -1,7 +1,6 @@
 import { without } from '../../core/defined'
 import { formatInstant } from '../../core/time/time'
 import { randomBytes, randomInt } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
 import { makeDeploymentId } from '../../core/ids'
 import { nextRuns, type ScheduledRun } from '../../core/retraining/run-dates'
 import { writtenFrom } from '../../core/retraining/schedule-dates'
@@ -10,6 +9,7 @@ import type { RetrainInput } from '../../core/retraining/run'
 import type { RetrainSpec } from '../../core/retraining/retraining'
 import type { Retrain } from '../../intake/retrain'
 import { ensureDeployment } from '../../storage/deployment'
+import { asStored, isStoredAlike } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { putRevision, readRevisions, type ScheduleRevision } from '../../storage/schedules'
 import { ensureDeploymentKey, scheduleKey, sealSecrets, type SecretValues } from '../../storage/secrets'
@@ -112,8 +112,7 @@ async function revise(context: Context, { kind, input, code, values }: Change): 
   const newest = (await readRevisions(store, name)).at(-1)
   const isGone = newest === undefined || newest.kind === 'deleted'
   const isSame =
-    !isGone &&
-    isDeepStrictEqual(contentOf(asStored({ ...input, revision: newest.revision })), contentOf(newest.input))
+    !isGone && isStoredAlike(contentOf({ ...input, revision: newest.revision }), contentOf(newest.input))
   if (!isGone && !isSame && kind === 'created') {
     throw new CrucibleError('usage', `A schedule ${name} already exists with other content.`, {
       hint: `Change it with \`crucible schedule update FILE\`, or give the file another name.`,
@@ -139,11 +138,6 @@ async function revise(context: Context, { kind, input, code, values }: Change): 
 /** Returns the content of a revision without the Web UI's address, which may differ between clients. */
 function contentOf(input: ScheduleRevision['input']): object {
   return without(input, ['uiUrl'])
-}
-
-/** Returns a value in the form in which the store returns it. */
-function asStored<T>(value: T): T {
-  return JSON.parse(JSON.stringify(value)) as T
 }
 
 /** The values of secrets from the caller's environment; all missing ones are reported together. */

@@ -2,16 +2,7 @@ import type { PlanOutcome } from '../../core/activities'
 import type { ArithmeticLine } from '../../core/arithmetic'
 import { canonicalJson } from '../../core/market'
 import { offerKey, rowKey } from '../../core/offer'
-import {
-  excerptOf,
-  groupRejections,
-  type BackendAnswer,
-  type Placement,
-  type Plan,
-  type PlanExcerpt,
-  type Rejection,
-  type RejectionGroup,
-} from '../../core/job/plan'
+import { excerptOf, type BackendAnswer, type Placement, type Plan } from '../../core/job/plan'
 import type { RecordedVerdict, RecordEntryOf } from '../../core/job/record'
 import { formatDuration } from '../../core/time/time'
 import { formatWhatIf, type WhatIf } from '../../core/job/what-if'

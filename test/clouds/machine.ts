@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { defined } from '../../core/defined'
 import { UNNAMED_MACHINE, type Claim } from '../../core/documents'
 import type { AgentAnswer, AgentCommand, Machine, MachineSpec, PowerOff } from '#small-cloud/machines/machine'
 import { layout } from '../../storage/layout'

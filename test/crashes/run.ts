@@ -1,5 +1,4 @@
 import { TREASURY_QUERY, type JobStatus } from '../../core/messages'
-import { defined } from '../../core/defined'
 import { treasuryWorkflowId } from '../../core/queues'
 import { monthOf, type TreasuryState } from '../../core/money/treasury'
 import type { Cloud } from '#small-cloud'

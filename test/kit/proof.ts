@@ -176,7 +176,7 @@ async function proveInProcesses(run: Run, values: Values): Promise<void> {
 
 function summaryOf(run: Run, values: Values, lastedMs: number): string[] {
   const { ends, broken, whole, harness } = run
-  const lines = (harness.table?.(whole, values as never) ?? []) as readonly (Row | string)[]
+  const lines = harness.table?.(whole, values as never) ?? []
   const endRows = [...ends].sort(([, a], [, b]) => b - a).map(([state, times]): Row => [state, times])
   const total = [...ends.values()].reduce((sum, times) => sum + times, 0)
   return [

@@ -1,91 +1,83 @@
 import type { AnyHarness } from '../kit/harness'
 
 /** Every harness: its name, what it proves, and its description, which is loaded when it is run. */
-export const HARNESSES: Readonly<Record<string, { about: string; load: () => AnyHarness }>> = {
+export const HARNESSES: Readonly<Record<string, { about: string; load: () => Promise<AnyHarness> }>> = {
   worlds: {
     about: 'Runs jobs in seeded worlds with a scripted provider.',
-    load: () => (require('../worlds/harness') as typeof import('../worlds/harness')).WORLDS,
+    load: async () => (await import('../worlds/harness')).WORLDS,
   },
   clouds: {
     about: 'Runs whole jobs in seeded small clouds (docs/design/clouds.md).',
-    load: () => (require('../clouds/harness') as typeof import('../clouds/harness')).CLOUDS,
+    load: async () => (await import('../clouds/harness')).CLOUDS,
   },
   crashes: {
     about:
       'Kills processes before, in and after every call of a job on the small cloud (docs/design/chaos.md).',
-    load: () =>
-      (require('../crashes/harnesses/crashes') as typeof import('../crashes/harnesses/crashes')).CRASHES,
+    load: async () => (await import('../crashes/harnesses/crashes')).CRASHES,
   },
   processes: {
     about:
       'Kills real processes of the built product before, in and after their calls (docs/design/chaos.md).',
-    load: () =>
-      (require('../crashes/harnesses/processes') as typeof import('../crashes/harnesses/processes'))
-        .PROCESSES,
+    load: async () => (await import('../crashes/harnesses/processes')).PROCESSES,
   },
   blackouts: {
     about: 'Takes the Temporal server away from jobs at work (docs/design/chaos.md).',
-    load: () =>
-      (require('../crashes/harnesses/blackouts') as typeof import('../crashes/harnesses/blackouts'))
-        .BLACKOUTS,
+    load: async () => (await import('../crashes/harnesses/blackouts')).BLACKOUTS,
   },
   buying: {
     about: 'Kills real processes of the built product at every step of a purchase (docs/design/chaos.md).',
-    load: () =>
-      (require('../crashes/harnesses/buying') as typeof import('../crashes/harnesses/buying')).BUYING,
+    load: async () => (await import('../crashes/harnesses/buying')).BUYING,
   },
   chaos: {
     about: 'Kills, freezes and starves the real processes of a deployment (docs/design/chaos.md).',
-    load: () => (require('../chaos/harness') as typeof import('../chaos/harness')).CHAOS,
+    load: async () => (await import('../chaos/harness')).CHAOS,
   },
   purchases: {
     about: 'Buys capacity while workers die, answers are lost and histories go back.',
-    load: () => (require('../purchases/harness') as typeof import('../purchases/harness')).PURCHASES,
+    load: async () => (await import('../purchases/harness')).PURCHASES,
   },
   quarters: {
     about: 'Lives four quarters of a retraining schedule with a driven clock.',
-    load: () => (require('../quarters/harness') as typeof import('../quarters/harness')).QUARTERS,
+    load: async () => (await import('../quarters/harness')).QUARTERS,
   },
   money: {
     about:
       'Lets jobs spend money on random prices, with outages, and compares it with the bill (docs/guides/money.md).',
-    load: () => (require('../money/harness') as typeof import('../money/harness')).MONEY,
+    load: async () => (await import('../money/harness')).MONEY,
   },
   torn: {
     about: 'Tears checkpoint uploads by the thousand.',
-    load: () => (require('../torn/harness') as typeof import('../torn/harness')).TORN,
+    load: async () => (await import('../torn/harness')).TORN,
   },
   habits: {
     about: 'Interrupts programs that save in many ways (docs/design/habits.md).',
-    load: () => (require('../habits/harness') as typeof import('../habits/harness')).HABITUAL,
+    load: async () => (await import('../habits/harness')).HABITUAL,
   },
   rehearsals: {
     about:
       'Rehearses those programs, and compares each verdict with the expected one (docs/design/habits.md).',
-    load: () => (require('../habits/harness') as typeof import('../habits/harness')).REHEARSALS,
+    load: async () => (await import('../habits/harness')).REHEARSALS,
   },
   resumes: {
     about:
       'Kills and resumes the labelled scripts, and those with a suggested change, under their real libraries.',
-    load: () =>
-      (require('../analyze/resumes/harness') as typeof import('../analyze/resumes/harness')).RESUMES,
+    load: async () => (await import('../analyze/resumes/harness')).RESUMES,
   },
   checkpointing: {
     about: 'Interrupts programs with the helpers of crucible.checkpoint, with and without notice.',
-    load: () =>
-      (require('../checkpointing/harness') as typeof import('../checkpointing/harness')).CHECKPOINTING,
+    load: async () => (await import('../checkpointing/harness')).CHECKPOINTING,
   },
   tracking: {
     about: 'Moves jobs that log to MLflow and W&B: do they continue the same runs?',
-    load: () => (require('../tracking/harness') as typeof import('../tracking/harness')).TRACKING,
+    load: async () => (await import('../tracking/harness')).TRACKING,
   },
   attacks: {
     about: 'Tries every attack of docs/guides/security.md.',
-    load: () => (require('../attacks/harness') as typeof import('../attacks/harness')).ATTACKS,
+    load: async () => (await import('../attacks/harness')).ATTACKS,
   },
   deployment: {
     about:
       "Kills the services of a team's deployment, backs it up and restores it (docs/guides/team-deployment.md).",
-    load: () => (require('../deployment/harness') as typeof import('../deployment/harness')).DEPLOYMENT,
+    load: async () => (await import('../deployment/harness')).DEPLOYMENT,
   },
 }

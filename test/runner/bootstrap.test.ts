@@ -322,7 +322,10 @@ describe('the bootstrap, with a bucket that gives trouble,', () => {
     const first = b.container(handOver, options)
     await until(() => proxy.rules[0]!.times === 0)
     const second = await b.container(handOver, options).ended
-    expect(second).toMatchObject({ code: 0, said: expect.stringContaining('another bootstrap is already running') })
+    expect(second).toMatchObject({
+      code: 0,
+      said: expect.stringContaining('another bootstrap is already running'),
+    })
     first.child.kill('SIGKILL')
     await first.ended
     expect(await b.container(handOver, options).ended).toMatchObject({ code: 0, said: '' })

@@ -54,7 +54,7 @@ export class S3Server {
       const { region, tellsRegionBy = 'header' } = this.#o
       response.writeHead(status, {
         'content-type': 'application/xml',
-        'x-amz-bucket-region': tellsRegionBy === 'header' ? region : undefined,
+        ...(tellsRegionBy === 'header' ? { 'x-amz-bucket-region': region } : {}),
       })
       response.end(
         `<?xml version="1.0"?><Error><Code>${code}</Code><Message>Words about ${code}.</Message><Region>${region}</Region></Error>`,
@@ -79,7 +79,7 @@ export class S3Server {
     response.writeHead(entry.status, {
       etag,
       'content-length': body.length - from,
-      'content-range': from > 0 ? `bytes ${from}-${body.length - 1}/${body.length}` : undefined,
+      ...(from > 0 ? { 'content-range': `bytes ${from}-${body.length - 1}/${body.length}` } : {}),
     })
     const cut = this.cuts.shift()
     if (cut === undefined) response.end(body.subarray(from))

@@ -308,7 +308,7 @@ describe('a reservation', () => {
       }
       const seen = { seenEndsAtMs: held!.endsAtMs! }
       expect(await ask(seen)).toMatch(/is extended to/)
-      expect(await ask(seen)).toMatch(/^It is prolonged already/)
+      expect(await ask(seen)).toMatch(/^It is already extended/)
       expect(prolonged.purchases.map(({ kind }) => kind)).toEqual(['reservation', 'extension'])
       // A person may want more.
       await ask()

@@ -91,7 +91,7 @@ describe('a run is validated', () => {
       /not in an UltraCluster/,
     ],
   ])('yes with conditions, in %s', (_what, changes, words) => {
-    const { verdict, options } = validated({ reservations: [block(changes as Partial<Reservation>)] })
+    const { verdict, options } = validated({ reservations: [block(changes)] })
     expect([verdict, options[0]!.conditions.join()]).toEqual(['conditions', expect.stringMatching(words)])
   })
 

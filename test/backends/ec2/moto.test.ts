@@ -25,10 +25,10 @@ const DEPLOYMENT = { name: 'crucible:deployment', value: 'test' }
  */
 const UNKNOWN_TO_MOTO = [
   /^Parameter \/aws\/service\/deeplearning\/.* not found/,
-  /may do all that is needed cannot be asked/,
+  /has all needed permissions cannot be checked/,
   /cannot check what the role .* may do in the store/,
   /no service-linked role for spot machines/,
-  /^the subnet .* has no way out: no default route/,
+  /^the subnet .* has no outbound route: no default route/,
   /^UnknownError$/,
 ]
 

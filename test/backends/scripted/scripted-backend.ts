@@ -1,7 +1,6 @@
 import type { Backend, CallContext } from '../../../backends/backend'
 import { BackendError } from '../../../backends/errors'
 import type { LaunchOutcome } from '../../../core/activities'
-import { defined } from '../../../core/defined'
 import type { Observation } from '../../../core/observation'
 import { formatInstant, MINUTE_MS } from '../../../core/time/time'
 import { sleep } from './clock'

@@ -11,8 +11,8 @@ const NOW = Date.UTC(2027, 0, 3)
 const ID = 'res-a'
 const REQUEST = {
   id: ID,
-  wish: { backend: 'ec2', kind: 'prepaid', types: ['p5'], count: 4, durationMs: DAY_MS },
-  rule: {},
+  wish: { backend: 'ec2', kind: 'prepaid', types: ['p5'], count: 4, durationMs: DAY_MS, places: undefined },
+  rule: { searchUntilAtMs: undefined },
 } as const
 
 /** Of the workflow with this id; undefined if Temporal has none. */

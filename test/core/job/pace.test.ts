@@ -8,7 +8,6 @@ const phases = [
   { name: 'running' as const, startedAtMs: 500, durationMs: 1 },
   { name: 'drain' as const, startedAtMs: 9_000, durationMs: 1 },
 ] as NonNullable<Paced['phases']>
-const restored = (changes: object) => ({ step: 40, ...changes }) as NonNullable<Paced['restoredFrom']>
 
 describe('the pace of a training', () => {
   it.each<[string, Paced, ReturnType<typeof paceOf>]>([

@@ -1,4 +1,3 @@
-import { defined } from '../../../../core/defined'
 import type { MicroUsd } from '../../../../core/money/money'
 import type {
   OwnedReservation,
@@ -126,7 +125,8 @@ export function shown(
       extension !== undefined
         ? {
             phase: paymentPhase(extension.payment, nowMs),
-            ...{ endsAtMs: extension.endsAtMs, boughtAtMs: extension.boughtAtMs },
+            endsAtMs: extension.endsAtMs,
+            boughtAtMs: extension.boughtAtMs,
           }
         : undefined,
   }

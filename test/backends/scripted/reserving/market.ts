@@ -1,4 +1,3 @@
-import { defined } from '../../../../core/defined'
 import {
   isHeld,
   type CapacityQuote,

@@ -1,6 +1,5 @@
 import type { CallContext, LookContext, ReservingBackend } from '../../../../backends/backend'
 import { BackendError, failureOf } from '../../../../backends/errors'
-import { defined } from '../../../../core/defined'
 import type { Failure } from '../../../../core/failure'
 import type { CapacityWish, ReservationOrder, ReserveOutcome } from '../../../../core/reservation/reservation'
 import { sleep } from '../clock'
