@@ -15,7 +15,7 @@ function list(): string {
 async function main(): Promise<void> {
   if (name === undefined || name === '--help') return void process.stdout.write(list())
   const found = HARNESSES[name]
-  if (found !== undefined) return prove({ name, about: found.about }, await found.load(), args)
+  if (found !== undefined) return prove({ name, about: found.about }, found.load(), args)
   process.stderr.write(`Nothing is named ${name}.\n\n${list()}`)
   process.exitCode = CALLED_WRONGLY
 }

@@ -1,83 +1,100 @@
+import type * as worlds from '../worlds/harness'
+import type * as clouds from '../clouds/harness'
+import type * as crashes from '../crashes/harnesses/crashes'
+import type * as processes from '../crashes/harnesses/processes'
+import type * as blackouts from '../crashes/harnesses/blackouts'
+import type * as buying from '../crashes/harnesses/buying'
+import type * as chaos from '../chaos/harness'
+import type * as purchases from '../purchases/harness'
+import type * as quarters from '../quarters/harness'
+import type * as money from '../money/harness'
+import type * as torn from '../torn/harness'
+import type * as habits from '../habits/harness'
+import type * as resumes from '../analyze/resumes/harness'
+import type * as checkpointing from '../checkpointing/harness'
+import type * as tracking from '../tracking/harness'
+import type * as attacks from '../attacks/harness'
+import type * as deployment from '../deployment/harness'
 import type { AnyHarness } from '../kit/harness'
 
 /** Every harness: its name, what it proves, and its description, which is loaded when it is run. */
-export const HARNESSES: Readonly<Record<string, { about: string; load: () => Promise<AnyHarness> }>> = {
+export const HARNESSES: Readonly<Record<string, { about: string; load: () => AnyHarness }>> = {
   worlds: {
     about: 'Runs jobs in seeded worlds with a scripted provider.',
-    load: async () => (await import('../worlds/harness')).WORLDS,
+    load: () => (require('../worlds/harness') as typeof worlds).WORLDS,
   },
   clouds: {
     about: 'Runs whole jobs in seeded small clouds (docs/design/clouds.md).',
-    load: async () => (await import('../clouds/harness')).CLOUDS,
+    load: () => (require('../clouds/harness') as typeof clouds).CLOUDS,
   },
   crashes: {
     about:
       'Kills processes before, in and after every call of a job on the small cloud (docs/design/chaos.md).',
-    load: async () => (await import('../crashes/harnesses/crashes')).CRASHES,
+    load: () => (require('../crashes/harnesses/crashes') as typeof crashes).CRASHES,
   },
   processes: {
     about:
       'Kills real processes of the built product before, in and after their calls (docs/design/chaos.md).',
-    load: async () => (await import('../crashes/harnesses/processes')).PROCESSES,
+    load: () => (require('../crashes/harnesses/processes') as typeof processes).PROCESSES,
   },
   blackouts: {
     about: 'Takes the Temporal server away from jobs at work (docs/design/chaos.md).',
-    load: async () => (await import('../crashes/harnesses/blackouts')).BLACKOUTS,
+    load: () => (require('../crashes/harnesses/blackouts') as typeof blackouts).BLACKOUTS,
   },
   buying: {
     about: 'Kills real processes of the built product at every step of a purchase (docs/design/chaos.md).',
-    load: async () => (await import('../crashes/harnesses/buying')).BUYING,
+    load: () => (require('../crashes/harnesses/buying') as typeof buying).BUYING,
   },
   chaos: {
     about: 'Kills, freezes and starves the real processes of a deployment (docs/design/chaos.md).',
-    load: async () => (await import('../chaos/harness')).CHAOS,
+    load: () => (require('../chaos/harness') as typeof chaos).CHAOS,
   },
   purchases: {
     about: 'Buys capacity while workers die, answers are lost and histories go back.',
-    load: async () => (await import('../purchases/harness')).PURCHASES,
+    load: () => (require('../purchases/harness') as typeof purchases).PURCHASES,
   },
   quarters: {
     about: 'Lives four quarters of a retraining schedule with a driven clock.',
-    load: async () => (await import('../quarters/harness')).QUARTERS,
+    load: () => (require('../quarters/harness') as typeof quarters).QUARTERS,
   },
   money: {
     about:
       'Lets jobs spend money on random prices, with outages, and compares it with the bill (docs/guides/money.md).',
-    load: async () => (await import('../money/harness')).MONEY,
+    load: () => (require('../money/harness') as typeof money).MONEY,
   },
   torn: {
     about: 'Tears checkpoint uploads by the thousand.',
-    load: async () => (await import('../torn/harness')).TORN,
+    load: () => (require('../torn/harness') as typeof torn).TORN,
   },
   habits: {
     about: 'Interrupts programs that save in many ways (docs/design/habits.md).',
-    load: async () => (await import('../habits/harness')).HABITUAL,
+    load: () => (require('../habits/harness') as typeof habits).HABITUAL,
   },
   rehearsals: {
     about:
       'Rehearses those programs, and compares each verdict with the expected one (docs/design/habits.md).',
-    load: async () => (await import('../habits/harness')).REHEARSALS,
+    load: () => (require('../habits/harness') as typeof habits).REHEARSALS,
   },
   resumes: {
     about:
       'Kills and resumes the labelled scripts, and those with a suggested change, under their real libraries.',
-    load: async () => (await import('../analyze/resumes/harness')).RESUMES,
+    load: () => (require('../analyze/resumes/harness') as typeof resumes).RESUMES,
   },
   checkpointing: {
     about: 'Interrupts programs with the helpers of crucible.checkpoint, with and without notice.',
-    load: async () => (await import('../checkpointing/harness')).CHECKPOINTING,
+    load: () => (require('../checkpointing/harness') as typeof checkpointing).CHECKPOINTING,
   },
   tracking: {
     about: 'Moves jobs that log to MLflow and W&B: do they continue the same runs?',
-    load: async () => (await import('../tracking/harness')).TRACKING,
+    load: () => (require('../tracking/harness') as typeof tracking).TRACKING,
   },
   attacks: {
     about: 'Tries every attack of docs/guides/security.md.',
-    load: async () => (await import('../attacks/harness')).ATTACKS,
+    load: () => (require('../attacks/harness') as typeof attacks).ATTACKS,
   },
   deployment: {
     about:
       "Kills the services of a team's deployment, backs it up and restores it (docs/guides/team-deployment.md).",
-    load: async () => (await import('../deployment/harness')).DEPLOYMENT,
+    load: () => (require('../deployment/harness') as typeof deployment).DEPLOYMENT,
   },
 }

@@ -167,7 +167,7 @@ describe('an input in S3', () => {
       /the bucket data has no object 'sets'.*ends with a slash/,
     ],
     ['in no bucket', 's3://nowhere/a', environment, /the bucket nowhere does not exist at http:/],
-    ['with nothing under it', 's3://data/none/', environment, /there is no object under this prefix/],
+    ['with nothing under it', 's3://data/none/', environment, /no object has this prefix/],
   ]
   it.each(refusals)('%s ends the attempt with words that say what to do', async (_, source, env, words) => {
     const world = createWorld()
