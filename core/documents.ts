@@ -65,6 +65,8 @@ export interface RunnerOrder {
   attemptId: string
   run: string
   setup: string | null
+  /** The program that runs both, with its options; `bash -eo pipefail` if missing, or `sh -e` without bash. */
+  shell?: string
   image: string | null
   /** Login of the registry; missing if it needs none. */
   imageLogin?: ImageLogin
@@ -76,6 +78,8 @@ export interface RunnerOrder {
   inputs: InputFile[]
   /** Paths or globs under the working directory that are kept as artifacts; the output directory always is. */
   outputs: string[]
+  /** A successful attempt that lacks one of `outputs` has failed. */
+  requiresOutputs?: boolean
   checkpoint: {
     /** Directory for checkpoints, relative to the workload's working directory; null for the runner's own. */
     directory: string | null

@@ -48,6 +48,7 @@ const order: z.ZodType<IssuedRunnerOrder> = z.object({
   attemptId: z.string(),
   run: z.string(),
   setup: z.string().nullable(),
+  shell: z.string().optional(),
   image: z.string().nullable(),
   imageLogin: z.object({ username: z.string(), secret: z.string() }).optional(),
   shmGiB: z.number().nullable(),
@@ -56,6 +57,7 @@ const order: z.ZodType<IssuedRunnerOrder> = z.object({
   bundle: z.object({ sha256, sizeBytes: whole }).nullable(),
   inputs: z.array(z.object({ source: z.string(), path: innerPath })),
   outputs: z.array(z.string()),
+  requiresOutputs: z.boolean().optional(),
   checkpoint: z.object({
     directory: innerPath.nullable(),
     everyMs: whole,

@@ -91,6 +91,15 @@ export const command = z
     }),
   )
 
+/** Words without quotes: a program and its options, to which `-c` and the command are added. */
+export const shell = z
+  .string()
+  .max(LIMITS.pathLength)
+  .regex(/^[\w./+-]+( +[\w./+=-]+)*$/, {
+    error: ({ input }) =>
+      `${quote(String(input))} is not a shell with its options, such as bash -eo pipefail`,
+  })
+
 export const image = z
   .string()
   .max(LIMITS.imageLength)

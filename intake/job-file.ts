@@ -139,6 +139,7 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
     name: file.name ?? defaultName,
     run: file.run ?? file.script ?? '',
     setup: file.setup,
+    shell: file.shell,
     image: file.image,
     imageLogin: file.image_login && loginOf(file.image_login),
     inputs: file.inputs ?? [],
@@ -181,6 +182,7 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
     env: file.env ?? {},
     secrets: file.secrets ?? [],
     outputs: file.outputs ?? [],
+    requiresOutputs: file.require_outputs,
   }
   return { spec, workdir: file.workdir === false ? null : file.workdir }
 }

@@ -10,6 +10,7 @@ import {
   command,
   envName,
   image,
+  shell,
   innerPath,
   regionName,
   reservationName,
@@ -139,7 +140,7 @@ export const jobFile = z
     ).optional(),
     run: field(
       command,
-      'Command or script, run by `sh` in the working directory.',
+      'Command or script, run by `shell` in the working directory.',
       'python3 train.py --epochs 3',
     ).optional(),
     script: field(
@@ -151,6 +152,11 @@ export const jobFile = z
       command,
       'Command to run first on every machine; its failure does not count as a program failure.',
       'pip install -r requirements.txt',
+    ).optional(),
+    shell: field(
+      shell,
+      'Program that runs `run` and `setup`, with its options (default: `bash -eo pipefail`, so that any failing line or part of a pipe fails the job; `sh -e` without bash). With `sh`, only the last line counts.',
+      'sh',
     ).optional(),
     workdir: field(
       z.union([z.string().min(1).max(LIMITS.pathLength), z.literal(false)], 'must be a folder, or false'),
@@ -260,6 +266,11 @@ export const jobFile = z
       as.oneOrMore(innerPath, LIMITS.outputs),
       'Paths or globs below the working directory to keep as artifacts, in addition to all of `CRUCIBLE_OUTPUT_DIR`.',
       ['weights.bin', 'figures/*.png'],
+    ).optional(),
+    require_outputs: field(
+      z.boolean(),
+      'Whether a program that ends without one of its `outputs` has failed; otherwise that is only reported.',
+      true,
     ).optional(),
   })
   .meta({

@@ -25,6 +25,7 @@ import {
   registryUser,
   retryCount,
   secrets,
+  shell,
   source,
 } from './fields'
 import { formatPath, type Fault, type Problem } from './problem'
@@ -76,6 +77,7 @@ const jobSpec = z.strictObject({
   name: jobName,
   run: command,
   setup: command.optional(),
+  shell: shell.optional(),
   image: image.optional(),
   imageLogin: z.strictObject({ username: registryUser, secret: envName }).optional(),
   inputs: z
@@ -123,6 +125,7 @@ const jobSpec = z.strictObject({
   env: envOf(envValue).default({}),
   secrets: secrets.default([]),
   outputs: outputs.default([]),
+  requiresOutputs: z.boolean().optional(),
   inferred: z
     .array(
       z.strictObject({

@@ -125,6 +125,11 @@ const FLAGS: readonly JobFlag[] = [
   },
   { flags: '--setup <command>', path: ['setup'], meaning: 'command to run first on every machine' },
   {
+    flags: '--shell <program>',
+    path: ['shell'],
+    meaning: 'program that runs the commands, such as "bash -eo pipefail"',
+  },
+  {
     flags: '--env <name=value>',
     path: ['env'],
     meaning: 'environment variable of the program; may be repeated',

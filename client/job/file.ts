@@ -33,6 +33,7 @@ export function fieldsOf(spec: JobSpec, submittedAtMs: number): JobFields {
     name: spec.name,
     run: spec.run,
     setup: spec.setup,
+    shell: spec.shell,
     image: spec.image,
     image_login: spec.imageLogin && { username: spec.imageLogin.username, password: spec.imageLogin.secret },
     inputs: spec.inputs,
@@ -73,6 +74,7 @@ export function fieldsOf(spec: JobSpec, submittedAtMs: number): JobFields {
     env: spec.env,
     secrets: spec.secrets,
     outputs: spec.outputs,
+    require_outputs: spec.requiresOutputs,
   })
 }
 

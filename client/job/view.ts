@@ -1,4 +1,4 @@
-import type { Checkpoint } from '../../core/job/checkpoint'
+import { MISSING_OUTPUTS, type Checkpoint } from '../../core/job/checkpoint'
 import { continuationOf } from '../../core/job/continuation'
 import type { Metered } from '../../core/money/meter'
 import type { Beat, Billing } from '../../core/documents'
@@ -106,8 +106,13 @@ export function joinSummary(facts: SummaryFacts, attempts = attemptsOf(facts)): 
         ? null
         : { backend: last.backend, capacityType: last.capacityType, realised: last.realised },
     attemptsTotal: status.attemptsTotal,
-    warning: last === undefined || isAttemptOver(last) ? null : last.warning,
+    warning: last === undefined ? null : standingWarning(last),
   }
+}
+
+/** The warning of an attempt, unless it has ended with it. */
+function standingWarning(attempt: AttemptView): AttemptView['warning'] {
+  return isAttemptOver(attempt) && attempt.warning?.kind !== MISSING_OUTPUTS ? null : attempt.warning
 }
 
 function waitingOf({ status, spec, waiters = [] }: SummaryFacts): LinePlace | null {

@@ -129,7 +129,10 @@ export interface Checkpoint {
 export const SAVE_SIGNALS = ['SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGINT'] as const
 export type SaveSignal = (typeof SAVE_SIGNALS)[number]
 
-/** A problem with checkpoints that needs a person. */
+/** The kind of warning that remains when its attempt is over: the program has succeeded without some of its `outputs`. */
+export const MISSING_OUTPUTS = 'missing-outputs'
+
+/** A problem that needs a person. */
 export interface RunnerWarning {
   /** Kind of warning in lower-case words with dashes, such as `no-checkpoint`. */
   kind: string

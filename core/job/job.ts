@@ -34,8 +34,10 @@ export interface InferredSetting {
 export interface JobSpec {
   /** Name for people; not unique. `[a-z0-9-]`, at most 40 characters. */
   name: string
-  /** Shell command line(s), run by `sh` in the working directory. */
+  /** Shell command line(s), run in the working directory. */
   run: string
+  /** The program that runs `run` and `setup`, with its options; `bash -eo pipefail` if missing, or `sh -e` without bash. */
+  shell?: string
   /** Shell commands that run before `run` on every machine, timed as a separate stage. */
   setup?: string
   /** Container image; without one the command runs on the bare machine. */
@@ -100,6 +102,8 @@ export interface JobSpec {
   secrets: string[]
   /** Paths or globs under the working directory that are kept as artifacts. */
   outputs: string[]
+  /** A program that succeeds without one of `outputs` has failed. */
+  requiresOutputs?: boolean
   /** Settings above that were read from the program at the submission; missing without any. */
   inferred?: InferredSetting[]
 }

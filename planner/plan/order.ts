@@ -135,6 +135,7 @@ function runnerOrder(input: PlanInput, { best, capabilities, money }: Terms): Ru
     attemptId: attemptIdOf(input.jobId, input.attempt),
     run: spec.run,
     setup: spec.setup ?? null,
+    shell: spec.shell,
     image: image ?? null,
     imageLogin,
     shmGiB: spec.resources.shmGiB ?? null,
@@ -143,6 +144,7 @@ function runnerOrder(input: PlanInput, { best, capabilities, money }: Terms): Ru
     bundle: input.bundle === null ? null : { sha256: input.bundle.sha256, sizeBytes: input.bundle.sizeBytes },
     inputs: spec.inputs,
     outputs: spec.outputs,
+    requiresOutputs: spec.requiresOutputs,
     checkpoint: {
       directory: spec.checkpoint.directory ?? null,
       everyMs: spec.checkpoint.everyMs ?? 0,

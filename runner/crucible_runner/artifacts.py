@@ -15,6 +15,19 @@ from .store.transfer import IsOver, upload_whole
 from .walls import NO_WALLS, Walls, path_of
 
 
+def _is_outside(pattern: str) -> bool:
+    return os.path.isabs(pattern) or ".." in pattern.split("/")
+
+
+def _matches(work: str, pattern: str) -> List[str]:
+    return sorted(glob.glob(os.path.join(glob.escape(work), pattern), recursive=True))
+
+
+def missing_outputs(work: str, patterns: List[str]) -> List[str]:
+    """Returns the patterns that no file matches."""
+    return [pattern for pattern in patterns if _is_outside(pattern) or not _matches(work, pattern)]
+
+
 def find_artifacts(
     output: str, work: str, patterns: List[str], walls: Walls = NO_WALLS
 ) -> Tuple[Dict[str, str], List[str]]:
@@ -22,10 +35,10 @@ def find_artifacts(
     found: Dict[str, str] = {}
     remarks = []
     for pattern in patterns:
-        if os.path.isabs(pattern) or ".." in pattern.split("/"):
+        if _is_outside(pattern):
             remarks.append("the output %s is outside the working directory and is not kept" % pattern)
             continue
-        matches = sorted(glob.glob(os.path.join(glob.escape(work), pattern), recursive=True))
+        matches = _matches(work, pattern)
         if not matches:
             remarks.append("no file matches the output %s" % pattern)
         for match in matches:

@@ -139,6 +139,8 @@ ORDER = record(
         "imageLogin": record({"username": text, "secret": text}),
         "onRebalance": literal(*REBALANCE_ANSWERS),
         "registryMs": whole(),
+        "requiresOutputs": boolean,
+        "shell": text,
         "artifactGiBMax": whole(1),
         "usableUntilMs": whole(),
         "queueMs": whole(),

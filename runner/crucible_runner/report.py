@@ -1,5 +1,7 @@
 """The documents in which the runner reports on its attempt: its beat and its result."""
 
+from typing import Optional
+
 from .attempt import Attempt
 from .context import Context
 from .endings import Ending
@@ -29,8 +31,12 @@ def beat_facts(attempt: Attempt) -> dict:
     return beat
 
 
-def result_of(attempt: Attempt, ending: Ending, artifacts: list) -> dict:
-    return _result(attempt.context, ending, artifacts, _facts(attempt))
+def result_of(attempt: Attempt, ending: Ending, artifacts: list, warning: Optional[dict]) -> dict:
+    """Returns the result; `warning` replaces the one about checkpoints."""
+    facts = _facts(attempt)
+    if warning is not None:
+        facts["warning"] = warning
+    return _result(attempt.context, ending, artifacts, facts)
 
 
 def refusal(context: Context, ending: Ending) -> dict:

@@ -14,6 +14,7 @@ from .image.pulling import PATIENCE_MS, Login, Puller, Wanted
 from .paths import write_whole
 from .process import container
 from .process.environment import Facts, container_environment, workload_environment
+from .process.shell import shell_words, with_wait
 from .process.symptoms import is_full, oom_kills, speaks_of_full_disk
 from .process.user import give, hint_of, why_unreachable
 from .process.verdict import End, failure_words, judge
@@ -68,7 +69,7 @@ class Running:
             puller.pull(wanted, os.environ, order.get("registryMs", PATIENCE_MS))
         elif order["setup"] is not None:
             attempt.enter("setup")
-            end = self._tend(self._start(["sh", "-c", order["setup"]]))
+            end = self._tend(self._start(order["setup"]))
             if end.was_asked_to_stop or end.was_killed:
                 drain = self._stop.poll()
                 raise stopped_early(drain.reason if drain is not None else "interrupted")
@@ -96,7 +97,7 @@ class Running:
         began_ms = context.clock.mono_ms()
         if self._docker is None:
             attempt.enter("running")
-            workload = self._start(["sh", "-c", attempt.order["run"]], found)
+            workload = self._start(attempt.order["run"], found)
         else:
             workload = self._start_container(self._docker, found)
         end = self._tend(workload)
@@ -115,13 +116,15 @@ class Running:
             return ""
         return os.path.normpath(os.path.join(self._checkpointing.directory, found.restored.resume_path))
 
-    def _start(self, command: List[str], found: Optional[Found] = None) -> Workload:
+    def _start(self, text: str, found: Optional[Found] = None) -> Workload:
         environment = workload_environment(self._facts, os.environ)
-        user = self._context.options.user
-        whynot = None if user is None else why_unreachable(command[-1], user)
+        user, wanted = self._context.options.user, self._attempt.order.get("shell")
+        whynot = None if user is None else why_unreachable(text, user)
         if whynot is not None:
             raise Failed("setup", whynot)
-        return self._launch(self._workload(), command, environment, found)
+        command = shell_words(wanted, environment["PATH"])
+        command.append(text if found is None else with_wait(text, wanted))
+        return self._launch(self._workload(waits=found is not None), command, environment, found)
 
     def _start_container(self, docker: str, found: Found) -> Workload:
         attempt, order, paths = self._attempt, self._attempt.order, self._context.paths
@@ -133,9 +136,9 @@ class Running:
         container.remove_container(container.container_name(order["attemptId"]), docker)
         return self._launch(self._workload(), command, dict(os.environ, **inside), found)
 
-    def _workload(self) -> Workload:
+    def _workload(self, waits: bool = False) -> Workload:
         context, post = self._context, self._context.post
-        machine = Machine(context.options.attempt_id, post.guard, post.lock, post.group)
+        machine = Machine(context.options.attempt_id, post.guard, post.lock, post.group, waits=waits)
         if self._docker is None:
             machine = machine._replace(user=context.options.user)
         return Workload(machine, Sink(context.book, context.progress, self._attempt.tracking.see), self._docker)
@@ -191,7 +194,8 @@ class Running:
             workload.is_asked_to_stop or self._is_shut_down(workload.status),
             workload.is_killed,
             list(workload.error_lines),
-            was_full or speaks_of_full_disk(workload.error_lines),
+            list(workload.lines),
+            was_full or speaks_of_full_disk(workload.lines),
             any(after > before for before, after in zip(self._kills_before, kills)),
         )
 

@@ -4,7 +4,7 @@ import os
 import traceback
 from typing import Optional
 
-from .artifacts import find_artifacts, half_of
+from .artifacts import find_artifacts, half_of, missing_outputs
 from .attempt import Attempt
 from .clock import in_words
 from .documents import dump
@@ -34,6 +34,7 @@ class Stages:
         self._end_of_workload: Optional[bool] = None
         """Whether the workload ended in good order; None before its end."""
         self._artifacts: list = []
+        self._warning: Optional[dict] = None
 
     def run(self) -> None:
         """Runs the stages and puts the result."""
@@ -154,6 +155,7 @@ class Stages:
     def _finish(self, ending: Ending) -> None:
         attempt = self._attempt
         attempt.enter("finishing")
+        ending = self._checked_outputs(ending)
         if self._end_of_workload is not None:
             attempt.checkpointing.uploads.finish(self._end_of_workload, self._left_ms)
             is_last = ending.outcome != "stopped" or ending.reason in _FINAL_REASONS
@@ -161,6 +163,21 @@ class Stages:
         self._context.remark("%s (%s): %s" % (ending.outcome, ending.reason, ending.message))
         attempt.shipper.finish(self._is_over(0.5))
         self._put_result(ending, self._is_over(1))
+
+    def _checked_outputs(self, ending: Ending) -> Ending:
+        """A command that succeeds without all of its outputs has failed if the order requires them; otherwise that is a warning."""
+        order, context = self._attempt.order, self._context
+        missing = missing_outputs(context.paths.work, order["outputs"]) if ending.outcome == "succeeded" else []
+        if not missing:
+            return ending
+        words = "no file matches %s" % ", ".join(missing)
+        if order.get("requiresOutputs", False):
+            return ending._replace(
+                outcome="failed", reason="workload", message="%s, but its outputs are missing: %s." % (ending.message[:-1], words)
+            )
+        text = "Outputs are missing: %s. Correct `outputs`; with `require_outputs: true` this is a failure." % words
+        self._warning = {"kind": "missing-outputs", "text": text, "sinceMs": context.clock.wall_ms()}
+        return ending
 
     def _keep_artifacts(self, is_over: IsOver) -> None:
         context, keeper, paths = self._context, self._attempt.keeper, self._context.paths
@@ -178,7 +195,7 @@ class Stages:
     def _put_result(self, ending: Ending, is_over: IsOver) -> None:
         attempt = self._attempt
         attempt.beats.end()
-        context, body = attempt.context, dump(result_of(attempt, ending, self._artifacts))
+        context, body = attempt.context, dump(result_of(attempt, ending, self._artifacts, self._warning))
         trouble = context.trouble("putting the result")
         put = lambda: context.store.put_if_absent(context.keys.result, body)  # noqa: E731
         bounded(lambda: persist(put, is_over, trouble), is_over)

@@ -63,6 +63,10 @@ env:
       '1:9: script "/opt/train.py" does not begin with a Python file of the working directory. Write run: /opt/train.py.',
     ],
     ['run: x\nsetup:', '2:7: setup has no value. Give it one, or remove it.'],
+    [
+      'run: x\nshell: bash -c "x"',
+      '2:8: shell "bash -c \\"x\\"" is not a shell with its options, such as bash -eo pipefail. Write, for example, shell: sh.',
+    ],
     // Names and texts
     ['run: x\nname: 5', '2:7: name must be a text, but is 5. Put it in quotes: "5".'],
     [`run: x\nname: ${'a'.repeat(41)}`, '2:7: name has 41 characters of at most 40. Shorten it.'],
@@ -304,11 +308,11 @@ env:
     // Names that every object has
     [
       'run: x\nconstructor: y',
-      '2:1: constructor is not a field. Remove it; valid fields here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, work_family, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, reservation, max_price, optimize, retries, env, secrets, outputs.',
+      '2:1: constructor is not a field. Remove it; valid fields here are name, run, script, setup, shell, workdir, image, image_login, inputs, resources, duration, work_family, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, reservation, max_price, optimize, retries, env, secrets, outputs, require_outputs.',
     ],
     [
       'run: x\n__proto__: {a: b}',
-      '2:1: __proto__ is not a field. Remove it; valid fields here are name, run, script, setup, workdir, image, image_login, inputs, resources, duration, work_family, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, reservation, max_price, optimize, retries, env, secrets, outputs.',
+      '2:1: __proto__ is not a field. Remove it; valid fields here are name, run, script, setup, shell, workdir, image, image_login, inputs, resources, duration, work_family, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, reservation, max_price, optimize, retries, env, secrets, outputs, require_outputs.',
     ],
     [
       'run: x\nenv:\n  A: b\n  __proto__: c',

@@ -195,6 +195,11 @@ outputs: [weights.bin, "figures/**/*.png"]
     })
   })
 
+  it('takes a shell with its options, and whether outputs are required', () => {
+    const text = 'run: x\nshell: bash -leo pipefail\noutputs: w.bin\nrequire_outputs: true\n'
+    expect(parsed(text).spec).toMatchObject({ shell: 'bash -leo pipefail', requiresOutputs: true })
+  })
+
   it('takes one entry for a list of one', () => {
     const { spec } = parsed(
       'run: x\nbackends: local\nsecrets: A\noutputs: w.bin\nresources: {accelerators: h100}\n',

@@ -56,6 +56,7 @@ describe("the job file's JSON Schema", () => {
       'run',
       'script',
       'setup',
+      'shell',
       'workdir',
       'image',
       'image_login',
@@ -99,6 +100,7 @@ describe("the job file's JSON Schema", () => {
       'env',
       'secrets',
       'outputs',
+      'require_outputs',
     ])
     expect(schema.additionalProperties).toBe(false)
     expect(schema.oneOf).toEqual([{ required: ['run'] }, { required: ['script'] }])

@@ -87,6 +87,13 @@ describe('an order to a provider that bills until our call', () => {
   })
 })
 
+it('has the shell of the job, and whether its outputs are required', () => {
+  expect(ordered({ spec: { shell: 'sh', requiresOutputs: true } }).runner).toMatchObject({
+    shell: 'sh',
+    requiresOutputs: true,
+  })
+})
+
 describe('a container image', () => {
   const spec: Partial<JobSpec> = { image: 'torch:2', imageLogin: { username: 'me', secret: 'TOKEN' } }
 

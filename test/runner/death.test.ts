@@ -63,7 +63,7 @@ describe('no process of the machine is left', () => {
     const bundle = await world.bundle({ 'daemon.py': DAEMON })
     const machine = await world.launch({
       bundle,
-      run: 'python3 daemon.py; sleep 600 & until [ -s daemon.pid ]; do sleep 0.05; done; echo done',
+      run: 'python3 daemon.py; sleep 600 & until [ -s daemon.pid ]; do sleep 0.05; done; sleep 1.2; echo done',
     })
     expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })
     await untilNothingIsLeft(machine, await daemonOf(machine))
@@ -113,7 +113,7 @@ describe('no process of the machine is left', () => {
     const machine = await world.launch(
       {
         bundle,
-        run: 'python3 daemon.py; python3 stubborn.py & until [ -e go ]; do echo step 1; sleep 0.05; done',
+        run: 'python3 daemon.py; python3 stubborn.py & until [ -e go ]; do echo step 1; sleep 0.05; done; sleep 1.2',
       },
       '--power-off',
       `touch ${mark}`,

@@ -29,6 +29,10 @@ describe('the outcome', () => {
       progress: { step: 3, stepsTotal: 3, loss: 0.5 },
       checkpoint: null,
       restoredFrom: null,
+      warning: {
+        kind: 'missing-outputs',
+        text: expect.stringContaining('no file matches ../outside, nothing/here') as unknown,
+      },
     })
     expect(result.artifacts).toEqual(
       Object.entries({ 'figures/a.txt': 'A', 'figures/b.txt': 'B\n', 'weights.txt': 'weights\n' }).map(
@@ -54,6 +58,22 @@ describe('the outcome', () => {
     expect(await machine.remarks()).toMatch(
       /\.\.\/outside is outside.*\nno file matches the output nothing\/here/,
     )
+  })
+
+  it('is failure without the outputs that the order requires', async () => {
+    const machine = await createWorld().launch({
+      run: 'touch there',
+      outputs: ['there', 'models/*.pt'],
+      requiresOutputs: true,
+    })
+    expect(await machine.end()).toMatchObject({
+      outcome: 'failed',
+      reason: 'workload',
+      exitCode: 0,
+      message:
+        'The command ended with exit code 0, but its outputs are missing: no file matches models/*.pt.',
+      artifacts: [{ path: 'there' }],
+    })
   })
 
   it('is failure with another exit code, with the last words of the command', async () => {

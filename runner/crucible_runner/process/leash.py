@@ -13,8 +13,11 @@ from typing import Dict, List, NamedTuple, Optional, Set
 
 from . import cgroup, processes, user
 from .container import remove_container
+from .leftovers import Leftovers, names_of
 
 _SESSION_LOOK_SECONDS = 0.1
+# Between checks of the processes that a command has left in the background.
+_LEFTOVERS_LOOK_SECONDS = 0.5
 # Number of checks that may find only programs that pass on the output of others, once all of those have ended. A pipe held open by a
 # process elsewhere may keep such a program alive.
 _PASSING_ON_LOOKS = 20
@@ -40,6 +43,8 @@ class Place(NamedTuple):
     user: Optional[int] = None
     environment: Optional[Dict[str, str]] = None
     """None for the environment of this process."""
+    waits: bool = False
+    """Whether the command lasts as long as the programs that it leaves at work in the background."""
 
 
 class Leash:
@@ -55,6 +60,7 @@ class Leash:
         self._status: Optional[int] = None
         self._listening: Set[int] = set()
         self._orphans: Dict[int, int] = {}
+        self._leftovers: Optional[Leftovers] = None
 
     def hold(self, command: List[str]) -> int:
         """Runs the command to its end. Returns its wait status."""
@@ -72,7 +78,7 @@ class Leash:
         self._child = _spawn(command, self._place)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
         while not self._is_over():
-            timeout = None if self._status is None else _SESSION_LOOK_SECONDS
+            timeout = None if self._status is None else self._look_seconds()
             ready, _, _ = select.select([0, wakeup], [], [], timeout)
             if wakeup in ready:
                 os.read(wakeup, _READ_BYTES)
@@ -86,6 +92,9 @@ class Leash:
         self._collect()
         processes.end_all(self._machine, [os.getpid(), self._child], self._keep)
         return self._worst_status()
+
+    def _look_seconds(self) -> float:
+        return _SESSION_LOOK_SECONDS if self._is_asked_to_stop else _LEFTOVERS_LOOK_SECONDS
 
     def _on_sigterm(self, *_: object) -> None:
         self._is_asked_to_stop = True
@@ -108,13 +117,23 @@ class Leash:
         if self._status is None:
             return False
         if not self._is_asked_to_stop:
-            return True
+            return self._status != 0 or not self._place.waits or not self._has_leftovers()
         # A shell dies of the signal at once, while the program that it started is still saving.
         left = processes.of_session(self._child)
         if not all(processes.is_passing_on(process) for process in left):
             return False
         self._looks_left -= 1
         return not left or self._looks_left <= 0
+
+    def _has_leftovers(self) -> bool:
+        """Whether the successful command has left programs that are still at work."""
+        is_first = self._leftovers is None
+        if self._leftovers is None:
+            self._leftovers = Leftovers(os.getpid())
+        at_work = self._leftovers.at_work()
+        if at_work and is_first:
+            _say("the command has ended, but left %s running: waiting" % names_of(at_work))
+        return bool(at_work)
 
     def _end_everything(self) -> None:
         """The runner is dead. Its guard may be dead too."""
@@ -127,6 +146,11 @@ class Leash:
         """Returns the command's own status; when the signal that we passed on ended its shell, the status of the shell's children."""
         status = self._status
         assert status is not None
+        awaited = [self._orphans.get(pid, 0) for pid in sorted(self._leftovers.awaited)] if self._leftovers else []
+        failed = next((end for end in awaited if end != 0), 0)
+        if failed:
+            _say("a program that the command had left running has failed: its status counts")
+            return failed
         if not (self._is_asked_to_stop and _is_killed_by(status, signal.SIGTERM)):
             return status
         ended = {pid: end for pid, end in self._orphans.items() if not _is_killed_by(end, signal.SIGTERM)}
@@ -135,6 +159,11 @@ class Leash:
             return bad[0]
         # A process that would die of the signal but ends with 0, such as a finished sleep, has not received it.
         return max((end for pid, end in ended.items() if end or pid in self._listening), default=status)
+
+
+def _say(words: str) -> None:
+    sys.stderr.write("crucible: %s\n" % words)
+    sys.stderr.flush()
 
 
 def _is_killed_by(status: int, number: int) -> bool:
@@ -177,20 +206,20 @@ def _become(number: int, environment: Dict[str, str]) -> None:
 
 
 def main(arguments: List[str]) -> int:
-    """`leash MACHINE GUARD LOCK CONTAINER GROUP USER COMMAND...`. LOCK is the descriptor of the machine's lock, held while processes may
-    still have to be ended here. CONTAINER and GROUP (a control group) are empty if the machine has none. USER is empty, or
-    `UID:DESCRIPTOR`: the command's user, and the file with its environment."""
+    """`leash MACHINE GUARD LOCK CONTAINER GROUP WAITS USER COMMAND...`. LOCK is the descriptor of the machine's lock, held while processes may
+    still have to be ended here. CONTAINER and GROUP (a control group) are empty if the machine has none. WAITS is empty unless
+    programs in the background are waited for. USER is empty, or `UID:DESCRIPTOR`: the command's user, and the file with its environment."""
     machine, guard, lock, container = arguments[0], int(arguments[1]), int(arguments[2]), arguments[3]
     os.set_inheritable(lock, False)
     group = arguments[4]
     if group:
         processes.also_in(machine, group)
-    number, _, file = arguments[5].partition(":")
-    place = Place(group or None)
+    number, _, file = arguments[6].partition(":")
+    place = Place(group or None, waits=bool(arguments[5]))
     if number:
-        place = Place(group or None, int(number), user.read_environment(int(file)))
+        place = place._replace(user=int(number), environment=user.read_environment(int(file)))
     leash = Leash(machine, guard, container or None, place)
-    status = leash.hold(arguments[6:])
+    status = leash.hold(arguments[7:])
     if os.WIFSIGNALED(status):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -81,6 +81,12 @@ def of_machine(machine: str, roots: Iterable[int], keep: Iterable[int]) -> Set[i
     return found - kept
 
 
+def below(root: int) -> List[Process]:
+    """Returns the living descendants of a process."""
+    table = _table()
+    return [table[pid] for pid in _descendants(table, [root])]
+
+
 def end_all(machine: str, roots: Iterable[int], keep: Iterable[int]) -> Set[int]:
     """Sends SIGKILL until no process is left. Returns the processes that cannot be ended."""
     end = time.monotonic() + _PATIENCE_SECONDS

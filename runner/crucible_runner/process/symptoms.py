@@ -2,13 +2,11 @@
 
 import os
 import re
-from typing import Iterable, List, Optional
+from typing import Iterable, List
 
 # Free space below which a disk is full for every file that a training writes.
 _FREE_BYTES_MIN = 1024 * 1024
 _FULL_WORDS = re.compile(r"No space left on device|Disk quota exceeded|\[Errno 28\]|ENOSPC")
-
-_COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 _OOM_FILES = ("/proc/vmstat", "/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 
@@ -42,12 +40,3 @@ def oom_kills(files: Iterable[str] = _OOM_FILES) -> List[int]:
         if found:
             counts.append(int(found.group(1)))
     return counts
-
-
-def last_words(lines: Iterable[str]) -> Optional[str]:
-    """Returns the last non-empty line, without terminal colours and other control sequences."""
-    for line in reversed(list(lines)):
-        plain = "".join(char if char.isprintable() else " " for char in _COLOURS.sub("", line)).strip()
-        if plain:
-            return plain
-    return None

@@ -4,8 +4,8 @@ import signal
 from typing import List, NamedTuple, Optional
 
 from ..endings import DRAIN_WORDS, Ending
+from .causes import cause_of
 from .leash import GOOD_ORDER
-from .symptoms import last_words
 
 _MESSAGE_MAX = 500
 
@@ -19,6 +19,8 @@ class End(NamedTuple):
     was_killed: bool
     """The runner killed it."""
     error_lines: List[str]
+    lines: List[str]
+    """The last ones of both outputs, in the order of their arrival."""
     is_disk_full: bool
     is_out_of_memory: bool
     """The kernel's OOM killer has killed a process in the meantime."""
@@ -48,11 +50,11 @@ def judge(end: End, drain_reason: Optional[str], is_done: bool) -> Ending:
 
 
 def failure_words(what: str, end: End) -> str:
-    """Returns one sentence about a failed command, with the last line of its output."""
+    """Returns one sentence about a failed command, with the line of its output that tells the cause."""
     words = "%s %s" % (what, describe(end))
     if end.is_disk_full:
         words += "; the machine's disk is full"
-    said = last_words(end.error_lines)
+    said = cause_of(end.error_lines, end.lines)
     return _sentence(words) if said is None else _sentence(words + ": " + said)
 
 

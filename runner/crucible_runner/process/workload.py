@@ -18,7 +18,8 @@ from . import container, processes
 from .user import environment_file
 
 _READ_BYTES = 64 * 1024
-_ERROR_LINES_KEPT = 20
+_LINES_KEPT = 200
+_LINE_KEPT_BYTES = 1_000
 _BAR_LOOK_MS = 1_000
 # Output of the last process may take this long to arrive through a pipe after the process has ended.
 _OUTPUT_SECONDS = 5.0
@@ -33,6 +34,8 @@ class Machine(NamedTuple):
     group: Optional[str] = None
     user: Optional[int] = None
     """The user of its commands; None for the runner's own user."""
+    waits: bool = False
+    """Whether the command lasts as long as the programs that it leaves at work in the background."""
 
 
 class Sink(NamedTuple):
@@ -56,7 +59,9 @@ class Workload:
         self._leash: Optional["subprocess.Popen[bytes]"] = None
         self.is_asked_to_stop = False
         self.is_killed = False
-        self.error_lines: Deque[str] = deque(maxlen=_ERROR_LINES_KEPT)
+        self.error_lines: Deque[str] = deque(maxlen=_LINES_KEPT)
+        self.lines: Deque[str] = deque(maxlen=_LINES_KEPT)
+        """The last lines of both outputs."""
 
     def start(self, command: List[str], environment: Mapping[str, str], folder: str) -> None:
         """Raises `OSError` when the system cannot start a process."""
@@ -69,6 +74,7 @@ class Workload:
             str(self._machine.guard),
         ]
         leash += [str(self._machine.lock), self._container or "", self._machine.group or ""]
+        leash += ["waits" if self._machine.waits else ""]
         files, user = [self._machine.lock], ""
         if self._machine.user is not None:
             # The leash is root, and runs in the runner's environment.
@@ -174,10 +180,10 @@ class Workload:
                 book.add(name, lines)
                 progress.see(splitter.writings)
                 see(lines)
+                kept = [line[:_LINE_KEPT_BYTES].decode("utf-8", "replace") for line in lines[-_LINES_KEPT:]]
+                self.lines.extend(kept)
                 if name == "err":
-                    self.error_lines.extend(
-                        line.decode("utf-8", "replace") for line in lines[-_ERROR_LINES_KEPT:]
-                    )
+                    self.error_lines.extend(kept)
             except Exception:
                 traceback.print_exc()  # the command must never block because its output is not read
             if not data:

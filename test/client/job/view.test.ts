@@ -99,6 +99,17 @@ describe('a job joined from workflow, record and beat', () => {
     })
   })
 
+  it('keeps the warning of outputs that are missing at the end, and no other', () => {
+    const [first] = statusOf().attempts
+    const warningOf = (kind: string): unknown => {
+      const warning = { kind, text: 'Outputs are missing.', sinceMs: NOW }
+      const attempts = [{ ...first!, state: 'succeeded' as const, endedAtMs: NOW, warning }]
+      return joinView(facts({ status: statusOf({ state: 'succeeded', attempts }) })).warning
+    }
+    expect(warningOf('missing-outputs')).toMatchObject({ text: 'Outputs are missing.' })
+    expect(warningOf('no-checkpoint')).toBeNull()
+  })
+
   it('has the runs at trackers of the newest attempt that knows any', () => {
     const [first] = statusOf().attempts
     const trackers = [{ kind: 'wandb', runId: 'abc', url: 'https://wandb.ai/lab/x/runs/abc' }]

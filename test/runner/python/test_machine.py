@@ -167,7 +167,7 @@ class EnvironmentTest(FolderTest):
         order = {"attemptId": "job-a-1", "image": "img", "setup": None, "run": "run it", "shmGiB": None}
         command = container_command("docker", order, Paths("/m"), ["TOKEN"], "all")
         self.assertEqual(command[command.index("--gpus") + 1], "all")
-        self.assertEqual(command[-2:], ["", "run it"])
+        self.assertEqual(command[-3:], ["", "run it", ""])
 
     def test_the_container_gets_the_jobs_directories_and_no_rights(self):
         order = {"attemptId": "job-a-1", "image": "img", "setup": None, "run": "run it", "shmGiB": None}

@@ -5,12 +5,12 @@ from unittest import mock
 from support import FolderTest
 
 from crucible_runner.clock import in_words
-from crucible_runner.process.symptoms import is_full, last_words, oom_kills, speaks_of_full_disk
+from crucible_runner.process.symptoms import is_full, oom_kills, speaks_of_full_disk
 from crucible_runner.process.verdict import End, judge
 
 
 def end(status, **changes):
-    return End(status, False, False, [], False, False)._replace(**changes)
+    return End(status, False, False, [], [], False, False)._replace(**changes)
 
 
 class JudgeTest(unittest.TestCase):
@@ -117,9 +117,6 @@ class SymptomsTest(FolderTest):
     def test_hears_a_full_disk(self):
         self.assertTrue(speaks_of_full_disk(["x", "OSError: [Errno 28] No space left on device: 'a'"]))
         self.assertFalse(speaks_of_full_disk(["disk is fine"]))
-        self.assertEqual(last_words(["a", " b ", "", " "]), "b")
-        self.assertIsNone(last_words(["", " "]))
-        self.assertEqual(last_words(["plain", "\x1b[1;31m red\x1b[0m\x07", "\x1b[0m"]), "red")
 
     def test_durations_in_words(self):
         said = [in_words(ms) for ms in (0, 999, 1_000, 61_000, 3_600_000, 3_723_000, 90_000_000)]

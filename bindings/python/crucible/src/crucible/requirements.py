@@ -67,8 +67,10 @@ class Requirements:
         image_username: User name for its registry.
         image_password: Name of the variable with its password or token.
         setup: Command to run first on every machine.
+        shell: Program that runs the commands, with its options.
         inputs: Files to download first: ``{"data/train.bin": "https://..."}``, or sources.
         outputs: Paths or patterns to keep as artifacts, in addition to ``CRUCIBLE_OUTPUT_DIR``.
+        require_outputs: Whether a program that ends without one of ``outputs`` has failed.
     """
 
     gpu_memory_gb: Optional[float] = None
@@ -110,8 +112,10 @@ class Requirements:
     image_username: Optional[str] = None
     image_password: Optional[str] = None
     setup: Optional[str] = None
+    shell: Optional[str] = None
     inputs: Optional[Union[Mapping[str, str], Sequence[Union[str, Mapping[str, str]]]]] = None
     outputs: Optional[Texts] = None
+    require_outputs: Optional[bool] = None
 
     def __post_init__(self) -> None:
         hints = checks.hints_of(Requirements)
@@ -169,7 +173,8 @@ JOB_FILE: Mapping[str, Tuple[str, ...]] = {
         name: (name,)
         for name in (
             *("duration", "work_family", "interruptible", "isolation", "accept", "on_rebalance", "deadline", "budget"),
-            *("backends", "regions", "reservation", "max_price", "optimize", "image", "setup", "inputs", "outputs"),
+            *("backends", "regions", "reservation", "max_price", "optimize", "image", "setup", "shell", "inputs"),
+            *("outputs", "require_outputs"),
         )
     },
     "max_failures": ("retries", "failures"),
@@ -185,7 +190,7 @@ FLAGS: Mapping[str, str] = {
         for name in (
             *("gpus", "gpu_memory", "cpus", "memory", "disk", "shm", "duration", "work_family", "isolation", "accept"),
             *("on_rebalance", "deadline", "budget", "max_price", "optimize", "max_failures", "max_interruptions"),
-            *("image", "image_password", "setup", "checkpoint_every", "interruptible", "reservation"),
+            *("image", "image_password", "setup", "shell", "checkpoint_every", "interruptible", "reservation"),
         )
     },
     **{"accelerators": "accelerator", "backends": "backend", "regions": "region", "inputs": "input", "outputs": "output"},

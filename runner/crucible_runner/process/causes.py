@@ -1,0 +1,163 @@
+"""Finds the cause of a failure in the last lines of a command's output, and what to do about it. Pure."""
+
+import re
+from typing import List, NamedTuple, Optional, Sequence
+
+_COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_LINE_MAX = 240
+
+# Lines that follow a failure without saying anything about it.
+_NOTICE = re.compile(
+    r"""^\s*(?:
+        \[notice\] | npm\ notice | wandb:\ (?!ERROR) | WARNING: | W: | DEPRECATION:
+        | Traceback\ \( | During\ handling\ of\ the\ above | The\ above\ exception\ was
+        | File\ ".*",\ line\ \d+ | [\^~\s]+$ | [-=*_#.\s]+$
+        | note:\ This\ | hint:\ See\ above | \[\d+\]:$ | Failures:$ | Root\ Cause | <NO_OTHER_FAILURES>
+        | (?:time|host|rank|exitcode|error_file|traceback)\s*:\ | \S+\ FAILED$
+        | ERROR\ conda\.cli | make(?:\[\d+\])?:\ \*\*\* | srun:\ error:.*Exited\ with
+    )""",
+    re.VERBOSE,
+)
+# The last line of a Python traceback.
+_EXCEPTION = re.compile(r"^(?:\[rank\d+\]:\s*)?(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit)\b(?:: .*)?$")
+# Exceptions that only pass on the failure of another program.
+_PASSED_ON = re.compile(r"ChildFailedError|CalledProcessError|ProcessExitedException|ProcessRaisedException")
+
+
+class _Known(NamedTuple):
+    pattern: "re.Pattern[str]"
+    advice: str
+
+
+def _known(pattern: str, advice: str) -> _Known:
+    return _Known(re.compile(pattern), advice)
+
+
+# The cause is the line that matches. Of several matches the first rule counts.
+_CAUSES = (
+    _known(
+        r"\\r(?:'|’): (?:command not found|No such file)|\^M: bad interpreter",
+        "the script has Windows line endings: save it with Unix ones",
+    ),
+    _known(
+        r"CUDA out of memory|OutOfMemoryError: CUDA|RESOURCE_EXHAUSTED: Out of memory|OOM when allocating tensor"
+        r"|CUBLAS_STATUS_ALLOC_FAILED",
+        "the memory of the GPU is full: use a smaller batch, or ask for more with `gpu_memory`",
+    ),
+    _known(
+        r"NVIDIA driver on your system is too old|CUDA driver version is insufficient",
+        "the program was built for a newer CUDA than the driver of the machine supports: install an older build or use an image",
+    ),
+    _known(
+        r"no kernel image is available for execution",
+        "this build of the program does not support the GPU: install one for its architecture",
+    ),
+    _known(
+        r"Found no NVIDIA driver|No CUDA GPUs are available|Torch not compiled with CUDA enabled|no CUDA-capable device is detected",
+        "the program found no usable GPU: ask for one with `gpus`, and install a build with CUDA",
+    ),
+    _known(
+        r"device-side assert triggered",
+        "most likely an index or a label is out of range: CUDA_LAUNCH_BLOCKING=1 shows where",
+    ),
+    _known(
+        r"DataLoader worker.*(?:Bus error|killed by signal)|insufficient shared memory",
+        "the workers of the data loader need more memory: set `shm` or `memory` under `resources`, or use fewer workers",
+    ),
+    _known(
+        r"Watchdog caught collective operation timeout|NCCL error|nccl(?:Internal|System|Remote|UnhandledCuda)\w*Error|DistBackendError",
+        "the GPUs could not communicate: another process may have failed first; NCCL_DEBUG=INFO shows more",
+    ),
+    _known(
+        r"No space left on device|Disk quota exceeded|ENOSPC",
+        "the disk is full: ask for more with `disk`, or keep fewer checkpoints",
+    ),
+    _known(
+        r"ERROR: No matching distribution found for",
+        "check the name and the version, and whether it exists for the Python of the machine",
+    ),
+    _known(
+        r"ERROR: Could not open requirements file|ERROR: Invalid requirement",
+        "check that the file is in the folder that is sent, and its contents",
+    ),
+    _known(
+        r"error: externally-managed-environment",
+        "make a virtual environment in `setup` (python3 -m venv), or use an image",
+    ),
+    _known(
+        r"ResolutionImpossible|conflicting dependencies|LibMambaUnsatisfiableError|UnsatisfiableError",
+        "the wanted versions exclude each other: relax one of them",
+    ),
+    _known(
+        r"Failed (?:to build|building wheel)|Could not build wheels|error: command .* failed|subprocess-exited-with-error",
+        "a package had to be compiled and could not be: choose a version with a wheel, or install its compiler and headers first",
+    ),
+    _known(r"PackagesNotFoundError", "check the name and the channel of the conda package"),
+    _known(
+        r"Run 'conda init' before 'conda activate'",
+        "begin with `source \"$(conda info --base)/etc/profile.d/conda.sh\"`",
+    ),
+    _known(r"E: Unable to locate package", "run `apt-get update` first, and check the name of the package"),
+    _known(
+        r"E: Could not (?:open|get) lock|are you root\?|Permission denied.*(?:/var/lib/(?:dpkg|apt))",
+        "apt-get needs root, and no other apt-get at work: use an image that has the package",
+    ),
+    _known(
+        r"GatedRepoError|Access to model .* is restricted|401 Client Error.*huggingface|RepositoryNotFoundError|403 Client Error.*huggingface",
+        "Hugging Face requires a token with access: put HF_TOKEN under `secrets`, and accept the terms of the model",
+    ),
+    _known(
+        r"couldn't connect to 'https://huggingface|429 Client Error.*huggingface|Max retries exceeded with url|Temporary failure in name resolution",
+        "a server could not be reached from the machine: try again, or list the file under `inputs`",
+    ),
+    _known(r"api_key not configured|No API key configured", "put WANDB_API_KEY under `secrets`"),
+    _known(
+        r"could not read Username for|Host key verification failed|Permission denied \(publickey\)",
+        "the repository is private: send its code with `workdir`, or a token with `secrets`",
+    ),
+    _known(r"AF_UNIX path too long", "a path of a temporary file is too long: set TMPDIR to a short one"),
+    _known(r"Address already in use", "another process uses this port: choose a free one"),
+    _known(r"Too many open files", "raise the limit with `ulimit -n`, or use fewer workers"),
+    _known(r"GLIBC(?:XX)?_[\d.]+' not found", "a program was built for a newer system: use an image with one"),
+    _known(r"cannot open shared object file", "install the library in `setup`, or use an image that has it"),
+    _known(r"ModuleNotFoundError: No module named", "install it in `setup`"),
+    _known(r"bad interpreter|cannot execute: required file not found", "the first line of the script names a program that the machine does not have"),
+    _known(r"^\S+: (?:line )?(?:\d+: )?\S+: (?:command )?not found$|cannot start \S+: .*No such file", "install the program in `setup`, and check its name"),
+    _known(
+        r"^\S+: (?:line )?(?:\d+: )?\S+: Permission denied$",
+        "make the file executable (chmod +x), or start it with its interpreter",
+    ),
+    _known(
+        r"^\S+: (?:-c: )?(?:line )?\d+: (?:Syntax error|syntax error near|unexpected EOF while looking)",
+        "the shell cannot read the command: check its quotes, or set `shell`",
+    ),
+)
+
+
+def cause_of(errors: Sequence[str], lines: Sequence[str]) -> Optional[str]:
+    """Returns the line of the output that tells the cause, with advice if it is a known one; `errors` are the last lines of the standard
+    error output, `lines` those of both outputs."""
+    shown = _plain(lines)
+    for known in _CAUSES:
+        for line in reversed(shown):
+            if known.pattern.search(line):
+                return "%s (%s)" % (_short(line), known.advice)
+    raised = [line for line in shown if _EXCEPTION.match(line) and not _PASSED_ON.search(line)]
+    if raised:
+        return _short(raised[-1])
+    return _last(_plain(errors)) or _last(shown)
+
+
+def _last(lines: List[str]) -> Optional[str]:
+    telling = [line for line in lines if not _NOTICE.match(line)]
+    return _short((telling or lines)[-1]) if lines else None
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _LINE_MAX else line[:_LINE_MAX] + "..."
+
+
+def _plain(lines: Sequence[str]) -> List[str]:
+    """Returns the lines that are not empty, without terminal colours and other control sequences."""
+    plain = ["".join(char if char.isprintable() else " " for char in _COLOURS.sub("", line)).strip() for line in lines]
+    return [line for line in plain if line]
