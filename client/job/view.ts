@@ -1,7 +1,7 @@
 import { MISSING_OUTPUTS, type Checkpoint } from '../../core/job/checkpoint'
 import { continuationOf } from '../../core/job/continuation'
 import type { Metered } from '../../core/money/meter'
-import type { Beat, Billing } from '../../core/documents'
+import type { Beat, Billing, RunnerPhase } from '../../core/documents'
 import type { MachineHandle, RealisedOffer } from '../../core/handle'
 import { isFinal, type JobSpec } from '../../core/job/job'
 import type { AttemptRecord, AttemptState } from '../../core/job/ledger'
@@ -144,12 +144,23 @@ function stateOf(
     return { state: 'running', reason: 'training', message: reason === 'training' ? message : 'Training.' }
   if (last.reason === 'queued')
     return { state: 'provisioning', reason: 'queued', message: queueInWords(last.launchedAtMs, nowMs) }
+  if (last.phase !== null && last.phase in PREPARING)
+    return { state: 'provisioning', reason: 'starting', message: PREPARING[last.phase]! }
   // Without the attempt's documents, its progress is unknown.
   if (state === 'provisioning' || newest === undefined) return { state, reason, message }
   // During a pause, the job's own message explains the wait.
   return reason === 'under-way' || reason === 'training'
     ? { state: 'provisioning', reason: 'launching', message: 'Getting a machine.' }
     : { state: 'provisioning', reason, message }
+}
+
+/** What a machine does before it runs the program. */
+const PREPARING: Partial<Record<RunnerPhase, string>> = {
+  starting: 'The machine has started.',
+  fetching: 'The machine downloads code and inputs.',
+  restoring: 'The machine restores the newest checkpoint.',
+  pulling: 'The machine pulls the image.',
+  setup: 'The machine runs the set-up.',
 }
 
 function queueInWords(launchedAtMs: number | null, nowMs: number): string {

@@ -8,10 +8,10 @@ import urllib.request
 from abc import ABC, abstractmethod
 from typing import Callable, Dict, NamedTuple, Optional, TypeVar
 
-from ..clock import Clock
+from ..clock import Clock, in_words
 from ..endings import Failed, is_disk_full
 from ..http_requests import RETRYABLE_STATUS, USER_AGENT
-from ..store.retry import GaveUp, Patience, Pauses
+from ..store.retry import GaveUp, Patience, Pauses, Remark
 from .input_cache import Cached, InputCache
 
 T = TypeVar("T")
@@ -20,6 +20,8 @@ _BLOCK_BYTES = 1024 * 1024
 _SILENCE_SECONDS = 60.0
 # An expensive machine does not wait longer than this for a server that delivers nothing.
 _PATIENCE_MS = 5 * 60_000
+# The log mentions failing tries that have lasted this long, and again after each such time.
+_TELL_MS = 10_000
 # The server's content no longer matches the part that has arrived.
 _CHANGED = (412, 416)
 
@@ -109,10 +111,11 @@ class _Partial:
 class Downloads:
     """Fetches the content of origins. Raises `Failed('input')` for unavailable content and `GaveUp` when time is over."""
 
-    def __init__(self, cache: InputCache, clock: Clock, patience: Patience) -> None:
+    def __init__(self, cache: InputCache, clock: Clock, patience: Patience, remark: Remark) -> None:
         self._cache = cache
         self._clock = clock
         self._patience = patience
+        self._remark = remark
 
     def fetch(self, origin: Origin, target: str) -> None:
         """Puts the content at `target`, whose folder exists."""
@@ -166,7 +169,8 @@ class Downloads:
     def _persist(self, origin: Origin, action: Callable[[], T], progress: Callable[[], int]) -> T:
         """Retries until the action succeeds, or until nothing more has arrived for too long."""
         pauses = Pauses()
-        until_ms = self._clock.mono_ms() + _PATIENCE_MS
+        began_ms = self._clock.mono_ms()
+        tell_ms = began_ms + _TELL_MS
         most = progress()
         while True:
             try:
@@ -182,12 +186,17 @@ class Downloads:
                 words = str(getattr(error, "reason", error)) or type(error).__name__
             if progress() > most:
                 most = progress()
-                until_ms = self._clock.mono_ms() + _PATIENCE_MS
+                began_ms = self._clock.mono_ms()
                 pauses.reset()
+            now_ms = self._clock.mono_ms()
+            if now_ms >= tell_ms:
+                tell_ms = now_ms + _TELL_MS
+                left = in_words(max(0, began_ms + _PATIENCE_MS - now_ms))
+                self._remark("the input %s cannot be fetched now; trying for %s more: %s" % (origin.name, left, words))
             pauses.wait(self._patience.is_hopeless)
             if self._patience.is_hopeless():
                 raise GaveUp(words)
-            if self._clock.mono_ms() >= until_ms:
+            if self._clock.mono_ms() >= began_ms + _PATIENCE_MS:
                 raise self._failed(origin, words)
 
     def _failed(self, origin: Origin, words: str) -> Failed:

@@ -16,7 +16,7 @@ from .s3_input import Bucket, fetch_s3
 
 class Inputs:
     def __init__(self, cache: InputCache, clock: Clock, remark: Remark, patience: Patience) -> None:
-        self._downloads = Downloads(cache, clock, patience)
+        self._downloads = Downloads(cache, clock, patience, remark)
         self._clock = clock
         self._remark = remark
         self._job: Mapping[str, str] = {}

@@ -189,7 +189,10 @@ describe('a job joined from workflow, record and beat', () => {
       reason: 'launching',
       message: 'Getting a machine.',
     })
-    expect(seen(beatOf(1, { phase: 'setup' }))).toMatchObject({ state: 'provisioning' })
+    expect(seen(beatOf(1, { phase: 'fetching' }))).toMatchObject({
+      state: 'provisioning',
+      message: 'The machine downloads code and inputs.',
+    })
     expect(seen(beatOf(1))).toMatchObject({ state: 'running', reason: 'training', message: 'Training.' })
     expect(seen(beatOf(1, { phase: 'draining' }))).toMatchObject({ state: 'running' })
     const pause = { reason: 'interrupted', message: 'Attempt 2 waits.' } as const

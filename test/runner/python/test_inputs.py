@@ -76,12 +76,13 @@ class InputsTest(FolderTest):
         self.addCleanup(patcher.stop)
         self.clock = FakeClock()
         self.is_over = lambda: False
+        self.remarks = []
 
     def fetch(self, source=None, name="work/data/file"):
         inputs = Inputs(
             InputCache(self.at("cache")),
             self.clock,
-            lambda _: None,
+            self.remarks.append,
             Patience(lambda: self.is_over(), lambda: self.is_over()),
         )
         inputs.fetch(source or self.server.url, self.at(*name.split("/")))
@@ -120,6 +121,14 @@ class InputsTest(FolderTest):
         self.server.answers = [(503, None), (429, None), (200, 1000)]
         self.assertEqual(self.fetch(), "content")
         self.assertEqual(len(self.server.requests), 4)
+
+    def test_says_that_it_tries_again(self):
+        self.server.answers = [(503, None)] * 3
+        self.is_over = lambda: self.clock.advance(7_000)
+        self.assertEqual(self.fetch(), "content")
+        self.assertRegex(
+            self.remarks[0], r"the input http.* cannot be fetched now; trying for .* more: the server answered 503"
+        )
 
     def ranges(self):
         return [request.get("Range") for request in self.server.requests]
