@@ -113,7 +113,12 @@ const DENIED_CODES = ['EACCES', 'EPERM', 'EROFS']
 export function toCrucibleError(error: unknown): CrucibleError {
   if (error instanceof CrucibleError) return error
   const message = messageOf(error)
-  const { code } = error as { code?: unknown }
+  const { code, syscall } = error as { code?: unknown; syscall?: unknown }
+  if (syscall === 'uv_cwd')
+    return new CrucibleError('usage', 'The current folder no longer exists.', {
+      hint: 'Change to another folder, then try again.',
+      cause: error,
+    })
   if (isCoded(error, 'bundle') || isCoded(error, 'config'))
     return new CrucibleError('usage', message, { cause: error })
   if (isCoded(error, 'secrets') || (typeof code === 'string' && DENIED_CODES.includes(code))) {

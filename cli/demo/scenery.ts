@@ -114,7 +114,7 @@ export async function smallCloud(
     interrupt: async ({ id }, noticeMs) =>
       cloud.interrupt(id, noticeMs === null ? { isSilent: true } : { noticeMs }),
     fill: (service) => void cloud.addFault({ fault: 'no-capacity', where: { service } }),
-    ended: cloud.storeEnded,
+    ended: cloud.ended,
     close: stop,
   }
 }

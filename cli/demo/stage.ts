@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
 import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -135,12 +136,28 @@ async function takeDown({ home, scenery, server, config, workers, context, note 
 
 /** Processes that this one started, or whose arguments contain a path of the folder. */
 async function processesOf(folder: string): Promise<string[]> {
+  const lines = process.platform === 'linux' ? linesOfProc() : await linesOfPs()
+  return lines.filter((line) => line.includes(folder) || Number(line.trim().split(/\s+/)[1]) === process.pid)
+}
+
+async function linesOfPs(): Promise<string[]> {
   const listing = promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,args='], {
     maxBuffer: 64 * 1024 * 1024,
   })
   const { stdout } = await listing
-  return stdout.split('\n').filter((line) => {
-    const [pid, parent] = line.trim().split(/\s+/).map(Number)
-    return line.includes(folder) || (parent === process.pid && pid !== listing.child.pid)
+  return stdout.split('\n').filter((line) => Number(line.trim().split(/\s+/)[0]) !== listing.child.pid)
+}
+
+/** The same lines without `ps`, which small images lack. */
+function linesOfProc(): string[] {
+  return readdirSync('/proc').flatMap((pid) => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      const [, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+      return [`${pid} ${parent} ${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`]
+    } catch {
+      // Not a process, or one that has ended.
+      return []
+    }
   })
 }

@@ -24,6 +24,7 @@ import { tryGrants } from '../../service/grants'
 import { cachedPath, isCacheIntact } from '../dev/temporal/cache'
 import { checkBackends, checkCredentials } from './doctor-backends'
 import { error, ok, warning, type Finding, type Told } from '../kit/findings'
+import { obstacles } from '../kit/surroundings'
 
 export interface Patient {
   context: Context
@@ -53,6 +54,7 @@ const CHECKS: readonly Check[] = [
   { name: 'settings', run: checkSettings },
   { name: 'Node', run: checkNode },
   { name: 'Python', run: checkPython },
+  { name: 'surroundings', run: async () => obstacles().map(({ message, hint }) => error(message, hint)) },
   { name: 'home', run: checkHome },
   { name: 'disk', run: checkDisk },
   { name: 'store', run: async ({ storeTold }) => storeTold },

@@ -1,15 +1,18 @@
 import { execFile } from 'node:child_process'
 import {
+  chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { blocksOf } from '../docs/markdown'
@@ -41,6 +44,19 @@ interface DemoDocument {
   spot: { costMicroUsd: number }
   onDemand: { costMicroUsd: number }
   jobs: { name: string; state: string; attempts: Attempt[] }[]
+}
+
+/** A folder with all programs of this host but one. */
+function pathWithout(left: string, parent: string): string {
+  const folder = mkdtempSync(join(parent, 'bin-'))
+  chmodSync(folder, 0o755)
+  const places = process.env['PATH']!.split(delimiter).filter((place) => existsSync(place))
+  // The first place of a name counts.
+  const paths = places
+    .reverse()
+    .flatMap((place) => readdirSync(place).map((name) => [name, join(place, name)] as const))
+  for (const [name, path] of new Map(paths)) if (name !== left) symlinkSync(path, join(folder, name))
+  return folder
 }
 
 /** What the compiler finds in the files of a consumer, and in those of the package, and in its settings; not in other packages. */
@@ -188,18 +204,27 @@ describe('the package', () => {
       const job = join(outside, 'node_modules/crucible-ml/examples/char-lm/job.yaml')
       writeFileSync(job, readFileSync(job, 'utf8').replace(/^run: python3 train\.py$/m, `run: ${TRAINING}`))
       const main = join(outside, 'node_modules/crucible-ml/dist/cli/main.js')
-      const { stdout } = await run(process.execPath, [main, 'demo', '--json'], {
-        cwd: outside,
-        env: {
-          ...process.env,
-          CRUCIBLE_HOME: home,
-          CRUCIBLE_TEMPORAL_CLI: testServer().executable.path,
-          CRUCIBLE_VERSITYGW: await testVersitygw(),
-          TMPDIR: outside,
+      // In surroundings that others have: new files closed to everybody else, a proxy that does not answer, and no `ps`.
+      const { stdout } = await run(
+        'sh',
+        ['-c', 'umask 077; exec "$@"', 'sh', process.execPath, main, 'demo', '--json'],
+        {
+          cwd: outside,
+          env: {
+            ...process.env,
+            PATH: pathWithout('ps', outside),
+            http_proxy: 'http://127.0.0.1:9',
+            https_proxy: 'http://127.0.0.1:9',
+            no_proxy: 'example.com',
+            CRUCIBLE_HOME: home,
+            CRUCIBLE_TEMPORAL_CLI: testServer().executable.path,
+            CRUCIBLE_VERSITYGW: await testVersitygw(),
+            TMPDIR: outside,
+          },
+          timeout: patient(DEMO_LIMIT_MS),
+          maxBuffer: 64 * 1024 * 1024,
         },
-        timeout: patient(DEMO_LIMIT_MS),
-        maxBuffer: 64 * 1024 * 1024,
-      })
+      )
       const { isIdentical, left, jobs, spot, onDemand } = JSON.parse(stdout) as DemoDocument
       expect({ isIdentical, left }).toEqual({ isIdentical: true, left: [] })
       const [moved, undisturbed] = jobs

@@ -9,6 +9,7 @@ import type { Bill, Plot, Story } from '../../demo/story'
 import { progressOn } from '../../dev/temporal/progress'
 import { examples } from '../../examples'
 import { packageRoot } from '../../kit/package'
+import { checkSurroundings } from '../../kit/surroundings'
 import { attemptReason, attemptTime, bytes, NOTHING, usd } from '../../kit/words'
 import type * as stages from '../../demo/stage'
 import type * as stories from '../../demo/story'
@@ -54,6 +55,7 @@ async function demo(
     throw new CrucibleError('usage', '--local and --everywhere exclude each other.', {
       hint: 'Leave out one of them.',
     })
+  checkSurroundings()
   const startedAtMs = cli.now()
   const progress = progressOn(cli.out.stderr, () => cli.now())
   const signal = cli.interruption(() => progress.note('Still cleaning up.'))

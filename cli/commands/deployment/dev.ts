@@ -12,6 +12,7 @@ import { CrucibleError, toCrucibleError } from '../../../client/errors'
 import { jobsUiUrl } from '../../../client/job/read-view'
 import type { WorkerConfig } from '../../../service/config'
 import { countArgument } from '../../kit/arguments'
+import { checkSurroundings } from '../../kit/surroundings'
 import type { Cli } from '../../cli'
 import type { DevCloud } from '../../dev/cloud'
 import type { Server } from '../../dev/server'
@@ -71,6 +72,7 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function dev(cli: Cli, options: Options): Promise<void> {
+  checkSurroundings()
   const signal = cli.interruption()
   const { readWorkerConfig } = require('../../../service/config') as typeof workerConfig
   // Settings of simulated providers are only known once the small cloud runs.
@@ -227,7 +229,7 @@ async function runWith(
     writeDevNote(config.home, note)
     tellReady(cli, config, { server, cloud })
     const ends = [aborted(signal), workers.ended, server.ended]
-    const reason = await Promise.race(cloud === undefined ? ends : [...ends, cloud.cloud.storeEnded])
+    const reason = await Promise.race(cloud === undefined ? ends : [...ends, cloud.cloud.ended])
     if (!signal.aborted) throw new CrucibleError('unavailable', reason ?? 'The workers stopped unexpectedly.')
     const meanwhile = cloud
       ? 'the machines of the small cloud end, and their jobs resume at the next start'

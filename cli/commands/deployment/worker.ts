@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { CrucibleError } from '../../../client/errors'
 import type { Cli } from '../../cli'
 import { examples } from '../../examples'
+import { checkSurroundings } from '../../kit/surroundings'
 import type * as workerConfig from '../../../service/config'
 import type * as logging from '../../../workers/logging'
 import type * as running from '../../../workers/run'
@@ -26,6 +27,7 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function work(cli: Cli, wanted: string[]): Promise<void> {
+  checkSurroundings()
   const signal = cli.interruption()
   const { readWorkerConfig } = require('../../../service/config') as typeof workerConfig
   const { createLogger, installRuntime } = require('../../../workers/logging') as typeof logging

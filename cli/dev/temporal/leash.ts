@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { userInfo } from 'node:os'
 import { createInterface } from 'node:readline'
 import type { Socket } from 'node:net'
 
@@ -48,6 +49,16 @@ export interface LeashOptions {
   graceSeconds?: number
 }
 
+/** The variables that name a user whom the system does not know, as in a container with a user id of its own: programs ask for them. */
+function namesOfUser(): Record<string, string> {
+  try {
+    userInfo()
+    return {}
+  } catch {
+    return { USER: String(process.getuid?.()), HOME: '/' }
+  }
+}
+
 /**
  * Starts a process on a leash. Its environment holds only the system's default PATH, so that nothing in the user's environment
  * changes it.
@@ -60,7 +71,7 @@ export function startLeashed(
   const child = spawn('/bin/sh', ['-c', SCRIPT, 'sh', String(graceSeconds), executable, ...args], {
     // A separate session: the terminal's Ctrl-C reaches only this process, which then stops everything in order.
     detached: true,
-    env: { PATH: '/usr/bin:/bin' },
+    env: { PATH: '/usr/bin:/bin', ...namesOfUser() },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
   const leash = child.stdio[3] as Socket

@@ -49,8 +49,8 @@ export interface Cloud {
   readonly endpoint: string
   /** The address of the object store. */
   readonly storeEndpoint?: string
-  /** Resolves with the reason when the object store's server has ended permanently. */
-  readonly storeEnded: Promise<string | undefined>
+  /** Resolves with the reason when the object store's server has ended permanently, or this host cannot run machines. */
+  readonly ended: Promise<string | undefined>
   /** The first region of the world. */
   readonly region: string
   readonly credentials: { accessKeyId: string; secretAccessKey: string }
@@ -143,7 +143,7 @@ async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: Clo
   return {
     endpoint,
     ...(store === undefined ? {} : { storeEndpoint: store.endpoint }),
-    storeEnded: store?.ended ?? new Promise(() => {}),
+    ended: Promise.race([pool.unable, ...(store === undefined ? [] : [store.ended])]),
     region,
     credentials: { ...TEST_CREDENTIALS },
     providers: Object.fromEntries(

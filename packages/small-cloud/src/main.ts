@@ -71,7 +71,7 @@ export async function main(words: string[], startFront?: StartFront): Promise<nu
       ...providers,
     }
     process.stdout.write(`${JSON.stringify(ready)}\n`)
-    const reason = await Promise.race([told, cloud.storeEnded])
+    const reason = await Promise.race([told, cloud.ended])
     await cloud.stop()
     if (reason !== undefined) process.stderr.write(`${reason}\n`)
     return reason === undefined ? 0 : EXIT_STORE

@@ -15,7 +15,7 @@ import {
 } from '@aws-sdk/client-ec2'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { WorldText } from '../src/index'
-import { IMAGE, refusal, stopClouds, testCloud, UP_MS, type TestCloud } from './support'
+import { IMAGE, PaperMachine, refusal, stopClouds, testCloud, UP_MS, type TestCloud } from './support'
 
 afterEach(stopClouds)
 
@@ -318,5 +318,19 @@ describe('ending instances', () => {
     await test.clock.advance(UP_MS)
     await end(id!)
     expect((await look(test, id!)).State?.Name).toBe('terminated')
+  })
+})
+
+describe('a host that cannot run machines', () => {
+  it('ends the cloud with the reason', async () => {
+    class Unable extends PaperMachine {
+      override async boot(): Promise<never> {
+        throw new Error('their user cannot reach /srv')
+      }
+    }
+    const test = await testCloud({}, { createMachine: (spec) => new Unable(spec) })
+    await run(test)
+    await test.clock.advance(UP_MS)
+    expect(await test.cloud.ended).toBe('A machine cannot run on this host: their user cannot reach /srv')
   })
 })

@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { MACHINE_FOLDERS } from './enclosure'
-import type { MachineUser } from './host'
+import { isBelow, type MachineUser } from './host'
 
 /** The folders of a new disk. */
 const FOLDERS = [
@@ -50,9 +50,8 @@ export class Disk {
 
   /** Returns the path like `on`, for a path from a program of the machine; undefined if the path is not on this disk. */
   find(path: string): string | undefined {
-    const isBelow = (folder: string): boolean => path === folder || path.startsWith(`${folder}/`)
-    if (isBelow(this.directory)) return path
-    return MACHINE_FOLDERS.some(isBelow) ? this.on(path) : undefined
+    if (isBelow(path, [this.directory])) return path
+    return isBelow(path, MACHINE_FOLDERS) ? this.on(path) : undefined
   }
 
   make(path: string): void {

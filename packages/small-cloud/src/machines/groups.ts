@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, statSync } from 'node:fs'
+import { chmodSync, copyFileSync, statSync } from 'node:fs'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -72,6 +72,7 @@ export class Groups implements Enclosure {
     const { directory, user, python, id } = this.parts
     if (user.uid !== process.getuid!()) whyNotReachable(directory)
     copyFileSync(join(__dirname, 'programs', 'reaper.py'), join(directory, REAPER))
+    chmodSync(join(directory, REAPER), 0o644)
     this.guard = spawn(python, ['-IS', join(__dirname, 'programs', 'guard.py'), `${MARKER}=${id}`], {
       stdio: ['pipe', 'ignore', 'ignore'],
       detached: true,

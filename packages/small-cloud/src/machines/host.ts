@@ -39,13 +39,18 @@ export function asUser({ uid, gid }: MachineUser): { uid?: number; gid?: number 
   return uid === process.getuid!() ? {} : { uid, gid }
 }
 
-/** Returns the executable files of this name on this host's PATH, in PATH order. */
-export function findPrograms(name: string): string[] {
-  const folders = [...new Set([...hostPath().split(':'), '/usr/bin', '/bin', '/usr/sbin', '/sbin'])]
+/** Whether a path is one of the folders, or in one. */
+export function isBelow(path: string, folders: readonly string[]): boolean {
+  return folders.some((folder) => path === folder || path.startsWith(`${folder}/`))
+}
+
+/** Returns the executable files of this name on this host's PATH, in PATH order, except those in folders that a machine does not see. */
+export function findPrograms(name: string, hidden: readonly string[] = []): string[] {
+  const folders = [...new Set(hostPath().split(':'))]
   return folders
     .filter((folder) => folder.startsWith('/'))
     .map((folder) => join(folder, name))
-    .filter(isProgram)
+    .filter((path) => !isBelow(path, hidden) && isProgram(path))
 }
 
 function isProgram(path: string): boolean {

@@ -45,6 +45,9 @@ echo ready
 until cat <&3 >/dev/null 2>&1 & wait $!; do :; done
 `
 
+/** The folders of the host that a machine does not see. */
+const HIDDEN = [...MACHINE_FOLDERS, '/dev/shm']
+
 const PROBE = 'mount -t tmpfs tmpfs /tmp && test $$ = 1 && test -d /proc/1'
 
 let tools: Promise<Tools | undefined> | undefined
@@ -64,7 +67,7 @@ function findTools(): Promise<Tools | undefined> {
 async function lookForTools(): Promise<Tools | undefined> {
   if (process.platform !== 'linux') return undefined
   const [unshare, nsenter, setsid, shell, mount] = ['unshare', 'nsenter', 'setsid', 'sh', 'mount'].map(
-    (name) => findPrograms(name)[0],
+    (name) => findPrograms(name, HIDDEN)[0],
   )
   if (!unshare || !nsenter || !setsid || !shell || !mount) return undefined
   const answer = await probe(unshare, [...UNSHARE, shell, '-c', PROBE])
@@ -93,7 +96,7 @@ interface Parts extends Plan {
  */
 class Namespaces implements Enclosure {
   readonly kind = 'namespaces'
-  readonly hidden = [...MACHINE_FOLDERS]
+  readonly hidden = [...HIDDEN]
   readonly environment = {}
   private holder: ChildProcess | undefined
   private holderEnded: Promise<unknown> = Promise.resolve()
@@ -115,7 +118,7 @@ class Namespaces implements Enclosure {
     const holder = spawn(tools.unshare, args, {
       ...asUser(user),
       cwd: directory,
-      env: { PATH: `${hostPath()}:/usr/bin:/bin:/usr/sbin:/sbin` },
+      env: { PATH: hostPath() },
       stdio: ['pipe', 'pipe', 'pipe'],
       detached: true,
     })

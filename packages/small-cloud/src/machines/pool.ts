@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../clock'
 import type { Faults, Occasion } from '../world/faults'
+import { MachineDead } from './errors'
 import type { Machine, MachineSpec } from './machine'
 
 /** A provider's record of a machine. */
@@ -44,7 +45,13 @@ export interface PoolRules {
 }
 
 export class MachinePool {
-  constructor(private readonly parts: PoolParts) {}
+  /** Resolves with the reason when this host turns out to be unable to run a machine. */
+  readonly unable: Promise<string>
+  private tellUnable: (reason: string) => void = () => undefined
+
+  constructor(private readonly parts: PoolParts) {
+    this.unable = new Promise((resolve) => (this.tellUnable = resolve))
+  }
 
   /** Creates the machine of a record without booting it. */
   connect(hosted: Hosted, spec: PoolSpec): Machine {
@@ -70,9 +77,11 @@ export class MachinePool {
     })
     machine.boot().then(
       () => booted?.(),
-      () => {
+      (error: Error) => {
         // The machine ended before it was up: either a call has ended it, which is already recorded, or the machine hangs.
         if (isWanted()) hosted.isImpaired = true
+        if (!(error instanceof MachineDead))
+          this.tellUnable(`A machine cannot run on this host: ${error.message}`)
       },
     )
   }

@@ -1,6 +1,6 @@
-import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findPrograms, probe } from './host'
+import { findPrograms, isBelow, probe } from './host'
 
 /** Usual programs on the PATH of a plain Linux image. A machine gets those that its host has. */
 const ORDINARY = [
@@ -185,13 +185,14 @@ export async function fillToolbox(box: Toolbox): Promise<void> {
   for (const name of box.managed)
     writeProgram(at('bin', name), `${start('call.py')} ${box.port} ${box.token} ${name} "$@"`)
   if (box.hasDocker) writeProgram(at('bin', 'docker'), `${start('docker.py')} '${box.seenAs}' "$@"`)
+  makeReadable(box.folder)
 }
 
 function findOrdinary(hidden: string[]): [name: string, path: string][] {
   const known = ordinary.get(hidden.join())
   if (known !== undefined) return known
   const found = ORDINARY.flatMap((name): [string, string][] => {
-    const path = findPrograms(name).find((candidate) => !isBelow(candidate, hidden))
+    const [path] = findPrograms(name, hidden)
     return path === undefined ? [] : [[name, path]]
   })
   ordinary.set(hidden.join(), found)
@@ -205,8 +206,8 @@ function writeProgram(path: string, line: string): void {
 
 /** A machine must not depend on a version manager's shim: the interpreter itself reports its path. */
 export async function findPython(hidden: string[]): Promise<string> {
-  pythons ??= Promise.all(['python3', 'python'].flatMap(findPrograms).map(askPython)).then((all) =>
-    all.flatMap((answer) => (answer === undefined ? [] : [answer])),
+  pythons ??= Promise.all(['python3', 'python'].flatMap((name) => findPrograms(name)).map(askPython)).then(
+    (all) => all.flatMap((answer) => (answer === undefined ? [] : [answer])),
   )
   for (const [executable, ...places] of await pythons)
     if (![executable!, ...places].some((place) => isBelow(place, hidden))) return executable!
@@ -222,6 +223,11 @@ async function askPython(path: string): Promise<string[] | undefined> {
   return [executable!, ...places]
 }
 
-function isBelow(path: string, folders: string[]): boolean {
-  return folders.some((folder) => path === folder || path.startsWith(`${folder}/`))
+/** Lets the machine's user read what this process has written, whatever its umask is. */
+function makeReadable(folder: string): void {
+  chmodSync(folder, 0o755)
+  for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
+    const path = join(entry.parentPath, entry.name)
+    if (!entry.isSymbolicLink()) chmodSync(path, statSync(path).mode | (entry.isDirectory() ? 0o555 : 0o444))
+  }
 }

@@ -63,13 +63,13 @@ describe("the small cloud's S3 server", () => {
   it('stays down, saying why, when it cannot be started again', async () => {
     rmSync(permission())
     process.kill(versitygwOver(folder)!, 'SIGKILL')
-    expect(await cloud.storeEnded).toMatch(/did not start[^]*the disk is gone[^]*will not be restarted/)
+    expect(await cloud.ended).toMatch(/did not start[^]*the disk is gone[^]*will not be restarted/)
   }, 30_000)
 
   it('stops while it is being started again', async () => {
     process.kill(versitygwOver(folder)!, 'SIGKILL')
     await until(() => reasons.length === 1)
     await cloud.stop()
-    expect(await cloud.storeEnded).toBeUndefined()
+    expect(await cloud.ended).toBeUndefined()
   })
 })

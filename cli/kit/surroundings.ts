@@ -1,0 +1,60 @@
+/** What the product needs of the environment in which a process starts. */
+import { accessSync, constants } from 'node:fs'
+import { tmpdir, userInfo } from 'node:os'
+import { CrucibleError } from '../../client/errors'
+
+const PROXIES = ['http_proxy', 'https_proxy', 'grpc_proxy', 'all_proxy'].flatMap((name) => [
+  name,
+  name.toUpperCase(),
+])
+const LOOPBACK = ['localhost', '127.0.0.1', '::1']
+
+/** Exempts this machine from its proxy, for this process and its children: a server on loopback is not behind one. */
+export function exemptLoopback(environment: NodeJS.ProcessEnv): void {
+  if (PROXIES.every((name) => !environment[name])) return
+  const exempt = (environment['no_proxy'] ?? environment['NO_PROXY'] ?? '')
+    .split(',')
+    .map((name) => name.trim())
+  const all = exempt.includes('*') ? ['*'] : [...new Set([...exempt.filter(Boolean), ...LOOPBACK])]
+  for (const name of ['no_proxy', 'NO_PROXY']) environment[name] = all.join(',')
+}
+
+/** Names a user id that the system does not know, as in a container with one of its own: libraries ask for name and home of the user. */
+export function nameUser(environment: NodeJS.ProcessEnv, ask: () => unknown = userInfo): void {
+  try {
+    ask()
+  } catch {
+    environment['USER'] ??= String(process.getuid?.())
+    environment['HOME'] ??= '/'
+  }
+}
+
+/** What a process that starts servers, workers or machines lacks: the reason and the remedy, in sentences. */
+export interface Obstacle {
+  message: string
+  hint: string
+}
+
+/** One list for every command that starts something, and for `crucible doctor`. */
+export function obstacles(): Obstacle[] {
+  const folder = tmpdir()
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    return []
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    const problem = code === 'ENOENT' ? 'does not exist' : `cannot be used (${code})`
+    return [
+      {
+        message: `The folder for temporary files, ${folder}, ${problem}.`,
+        hint: 'Set TMPDIR to a folder in which you may write, such as /tmp.',
+      },
+    ]
+  }
+}
+
+/** Throws `usage` for the first obstacle. */
+export function checkSurroundings(): void {
+  const [first] = obstacles()
+  if (first !== undefined) throw new CrucibleError('usage', first.message, { hint: first.hint })
+}

@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { checkSurroundings, exemptLoopback, nameUser } from '../../../cli/kit/surroundings'
+
+const LOOPBACK = 'localhost,127.0.0.1,::1'
+
+describe('a proxy', () => {
+  const exempted = (environment: Record<string, string>): NodeJS.ProcessEnv => {
+    const copy = { ...environment }
+    exemptLoopback(copy)
+    return copy
+  }
+
+  it.each([
+    [{}, undefined],
+    [{ HTTP_PROXY: '' }, undefined],
+    [{ HTTP_PROXY: 'http://proxy:3128' }, LOOPBACK],
+    [{ grpc_proxy: 'http://proxy:3128', NO_PROXY: 'intra, localhost' }, `intra,${LOOPBACK}`],
+    [{ https_proxy: 'http://proxy:3128', no_proxy: '*' }, '*'],
+  ])('is not used for this machine: %j', (environment, exempt) => {
+    const { no_proxy: lower, NO_PROXY: upper } = exempted(environment)
+    expect([lower, upper]).toEqual([exempt, exempt])
+  })
+})
+
+describe('the folder for temporary files', () => {
+  const before = process.env['TMPDIR']
+  beforeEach(() => (process.env['TMPDIR'] = '/nothing/here'))
+  afterEach(() => {
+    if (before === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = before
+  })
+
+  it('is named, with the remedy, when it does not exist', () => {
+    expect(checkSurroundings).toThrow('The folder for temporary files, /nothing/here, does not exist.')
+    process.env['TMPDIR'] = process.cwd()
+    expect(checkSurroundings).not.toThrow()
+  })
+})
+
+describe('a user', () => {
+  it('that the system knows keeps its names', () => {
+    const environment = {}
+    nameUser(environment)
+    expect(environment).toEqual({})
+  })
+
+  it('that the system does not know gets a name and a home, unless it has them', () => {
+    const unknown = (): never => {
+      throw new Error('ENOENT')
+    }
+    const environment = { HOME: '/work' }
+    nameUser(environment, unknown)
+    expect(environment).toEqual({ HOME: '/work', USER: String(process.getuid!()) })
+  })
+})
