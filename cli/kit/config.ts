@@ -3,6 +3,7 @@ import { join, relative, sep } from 'node:path'
 import type { Environment } from '../../client/config'
 import { replaceAws, withDevEnvironment } from '../../client/environment'
 import { packageRoot } from './package'
+import { exemptLoopback, nameUser } from './surroundings'
 
 /** Settings of the command line from the environment, in addition to those of client and workers. */
 export interface CliConfig {
@@ -11,6 +12,12 @@ export interface CliConfig {
   isColourWanted: boolean
   /** The command as the user typed it, for suggestions. */
   invocation: string
+}
+
+/** Completes the environment of this process for itself and its children. */
+export function completeEnvironment(): void {
+  exemptLoopback(process.env)
+  nameUser(process.env)
 }
 
 /** @param script the file that Node runs, as the user named it */

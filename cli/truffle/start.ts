@@ -1,12 +1,10 @@
-import { readCliConfig } from '../kit/config'
+import { completeEnvironment, readCliConfig } from '../kit/config'
 import { endOnBrokenOutput, endWith, outsideOfProcess } from '../kit/process'
-import { exemptLoopback, nameUser } from '../kit/surroundings'
 import { runTruffle } from './run'
 
 /** Runs the command line of this process and ends it. */
 export function startProcess(): void {
   endOnBrokenOutput()
-  exemptLoopback(process.env)
-  nameUser(process.env)
+  completeEnvironment()
   void runTruffle(process.argv.slice(2), outsideOfProcess(readCliConfig())).then(endWith)
 }
