@@ -24,7 +24,7 @@ describe('a proxy', () => {
 
 describe('the folder for temporary files', () => {
   const before = process.env['TMPDIR']
-  beforeEach(() => (process.env['TMPDIR'] = '/nothing/here'))
+  beforeEach(() => void (process.env['TMPDIR'] = '/nothing/here'))
   afterEach(() => {
     if (before === undefined) delete process.env['TMPDIR']
     else process.env['TMPDIR'] = before
