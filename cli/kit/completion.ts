@@ -14,7 +14,7 @@ interface Completed {
   words: readonly string[]
 }
 
-/** Prints ids and names of jobs, one per line. */
+/** Prints ids and names of jobs, one per line. `program` is the shell's expression for the program as it was typed, such as `./crucible`. */
 const jobsOf = (program: string): string => `${program} jobs-for-completion 2>/dev/null`
 
 /** The completion script of a shell, generated from the command tree. */
@@ -48,7 +48,7 @@ function completed(command: Command): Completed {
 
 function bash(program: string, commands: Completed[]): string {
   const cases = commands.map(({ name, flags, takesJob, words }) => {
-    const choices = takesJob ? `$(${jobsOf(program)})` : words.join(' ')
+    const choices = takesJob ? `$(${jobsOf('"${COMP_WORDS[0]}"')})` : words.join(' ')
     return `    ${name}) flags='${flags.map(({ long }) => long).join(' ')}'; words="${choices}" ;;`
   })
   return [
@@ -77,7 +77,7 @@ function zsh(program: string, commands: Completed[]): string {
     `'${word.replaceAll(':', '\\:')}:${meaning.replaceAll("'", "'\\''")}'`
   const cases = commands.map(({ name, flags, takesJob, words }) => {
     const shown = flags.map(({ long, meaning }) => described(long, meaning)).join(' ')
-    const choices = takesJob ? `\${(f)"$(${jobsOf(program)})"}` : words.join(' ')
+    const choices = takesJob ? `\${(f)"$(${jobsOf('$words[1]')})"}` : words.join(' ')
     return `    ${name}) flags=(${shown}); words_known=(${choices}) ;;`
   })
   return [
@@ -105,7 +105,7 @@ function fish(program: string, commands: Completed[]): string {
     return [
       `complete -c ${program} -n __fish_use_subcommand -f -a ${name} -d ${quoted(summary)}`,
       ...flags.map(({ long, meaning }) => `${within} -l ${long.slice(2)} -d ${quoted(meaning)}`),
-      ...(takesJob ? [`${within} -f -a '(${jobsOf(program)})'`] : []),
+      ...(takesJob ? [`${within} -f -a '(${jobsOf('(commandline -opc)[1]')})'`] : []),
       ...(words.length > 0 ? [`${within} -f -a '${words.join(' ')}'`] : []),
     ]
   })

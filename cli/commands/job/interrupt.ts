@@ -21,6 +21,8 @@ const NOTICE_DEFAULT_MS = 30 * SECOND_MS
 const CALL_LIMIT_MS = 30 * SECOND_MS
 /** Limit from a submission to a running program, on a busy machine. */
 const MACHINE_LIMIT_MS = 2 * MINUTE_MS
+/** Limit from a running program to its first checkpoint; without one, an interruption shows no resume. */
+const CHECKPOINT_LIMIT_MS = 30 * SECOND_MS
 
 interface Options {
   notice?: number
@@ -72,7 +74,12 @@ async function interrupt(cli: Cli, meant: string, { notice, withoutNotice }: Opt
 }
 
 async function runningMachine(cli: Cli, id: string): Promise<MachineHandle> {
-  let isNoted = false
+  const noted = new Set<string>()
+  const note = (words: string): void => {
+    if (!noted.has(words)) cli.out.note(words)
+    noted.add(words)
+  }
+  let runningSinceMs: number | undefined
   const limit = limitedTo(MACHINE_LIMIT_MS, cli.interruption())
   for await (const view of watchJob(cli.context(), id, { signal: limit })) {
     const { attempts, state } = view
@@ -82,10 +89,15 @@ async function runningMachine(cli: Cli, id: string): Promise<MachineHandle> {
         ? undefined
         : await readMachine(cli.context().store, id, last.number)
     // A machine that is interrupted before its program runs has no progress to lose.
-    if (machine !== undefined && last!.state === 'running') return machine
+    if (machine !== undefined && last!.state === 'running') {
+      runningSinceMs ??= cli.now()
+      const hasSaved = view.checkpoints.newest !== null || cli.now() - runningSinceMs > CHECKPOINT_LIMIT_MS
+      if (hasSaved) return machine
+      note(`Waiting up to ${formatDuration(CHECKPOINT_LIMIT_MS)} for the first checkpoint of ${id}.`)
+      continue
+    }
     if (isFinal(state)) throw new CrucibleError('failed', `${id} has no machine now: it is ${state}.`)
-    if (!isNoted) cli.out.note(`${id} is ${state}; waiting until it runs on a machine.`)
-    isNoted = true
+    note(`${id} is ${state}; waiting until it runs on a machine.`)
   }
   const waited = formatDuration(MACHINE_LIMIT_MS)
   throw new CrucibleError('failed', `${id} did not run on any machine within ${waited}.`, {

@@ -21,7 +21,7 @@ async function script(shell: string): Promise<string> {
   return (await world.run('completion', shell)).stdout
 }
 
-/** What bash offers for the last of some words, with a `crucible` that has two jobs. */
+/** What bash offers for the last of some words, with a `crucible` that has two jobs and is called by its path. */
 async function offered(...words: string[]): Promise<string[]> {
   const program = join(world.home, 'crucible')
   writeFileSync(program, '#!/bin/sh\n[ "$1" = jobs-for-completion ] && printf "job-a1\\njob-b2\\ntrain\\n"\n')
@@ -33,10 +33,10 @@ async function offered(...words: string[]): Promise<string[]> {
       '-c',
       `${await script('bash')}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _crucible; printf '%s\\n' "\${COMPREPLY[@]}"`,
       'bash',
-      'crucible',
+      program,
       ...words,
     ],
-    { encoding: 'utf8', env: { PATH: `${world.home}:/usr/bin:/bin` } },
+    { encoding: 'utf8', env: { PATH: '/usr/bin:/bin' } },
   )
   expect({ stderr, status }).toEqual({ stderr: '', status: 0 })
   return stdout.split('\n').filter((line) => line !== '')
@@ -64,7 +64,7 @@ describe('completion', () => {
       expect(text).toMatch(shell === 'fish' ? /-l gpu-memory / : /--gpu-memory/)
       for (const { name } of HIDDEN_COMMANDS)
         expect(text).not.toMatch(new RegExp(`(?:-a |'|\\s)${name}['):]`))
-      expect(text).toContain('crucible jobs-for-completion')
+      expect(text).toContain(' jobs-for-completion')
     },
   )
 
