@@ -84,7 +84,9 @@ def _is_below(pid: int, serving: Set[int], left: Dict[int, processes.Process]) -
 
 
 def names_of(pids: Set[int]) -> str:
-    return ", ".join("%s (process %d)" % (processes.name_of(pid) or "unnamed", pid) for pid in sorted(pids))
+    """Names the programs, without those that another one of them has started."""
+    heads = sorted(pid for pid in pids if processes.parent_of(pid) not in pids)
+    return ", ".join("%s (process %d)" % (processes.name_of(pid) or "unnamed", pid) for pid in heads)
 
 
 def _times(pid: int) -> Optional[Tuple[float, float]]:
