@@ -319,6 +319,8 @@ export interface Order {
   expected?: Expected
   /** When the runner starts. If it starts after the launch, a silent one is started again before its machine is given up. */
   runnerStart: Capabilities['runnerStart']
+  /** The `contentSha256` of its bundle; missing without one. */
+  codeSha256?: string
   /** Digest of the runner program: a job keeps the runner that it started with through upgrades. */
   runnerSha256: string
   /** The object store as the machine reaches it. */
