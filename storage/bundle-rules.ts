@@ -77,9 +77,7 @@ async function withLevel(
   path: string,
   { folder, down, more }: { folder: string; down: string; more: readonly string[] },
 ): Promise<Rules> {
-  const [git, own] = await Promise.all(
-    [GIT_IGNORE, OWN_IGNORE].map((name) => readLinesOf(join(path, name))),
-  )
+  const [git, own] = await Promise.all([GIT_IGNORE, OWN_IGNORE].map((name) => readLinesOf(join(path, name))))
   if (more.length === 0 && git!.length === 0 && own!.length === 0) return outer
   return [...outer, { folder, down, all: rules([...more, ...git!, ...own!]), own: rules(own!) }]
 }

@@ -72,14 +72,16 @@ export function calledFiles(commands: string, folder = '.'): Called[] {
     while (KEYWORDS.test(words[0] ?? '')) words.shift()
     const [program = '', ...rest] = wordsOf(words.join(' '))
     if (program === 'cd' || program === 'pushd') {
-      const target = posix.join(at, rest[0] ?? '~')
-      if (!isPlainPath(rest[0] ?? '~') || !isPlainPath(target)) return found
-      at = target
+      const [target = '~'] = rest
+      if (target.startsWith('/') || !isPlainPath(posix.join(at, target))) return found
+      at = posix.join(at, target)
       continue
     }
     const isRead = SHELL.test(program) || program === '.' || program === 'source'
-    const file = isRead ? rest.find((word) => !/^[-+][a-bd-z]+$/.test(word)) : program
-    if (file === undefined || !isPlainPath(file) || (!isRead && !file.includes('/'))) continue
+    // `-c` is followed by a command.
+    const file = isRead ? rest.find((word) => !/^[-+][abd-z]+$/.test(word)) : program
+    if (file === undefined || file.startsWith('-') || !isPlainPath(file) || (!isRead && !file.includes('/')))
+      continue
     const path = posix.join(at, file)
     if (isPlainPath(path)) found.push({ path, isProgram: !isRead, folder: at })
   }
@@ -104,7 +106,8 @@ export async function scriptProblems(
     const entry = entries.find((one) => one.path === path)
     if (seen.has(key) || entry?.kind !== 'file') continue
     seen.add(key)
-    if (isProgram && !isExecutable(entry) && !/\bchmod\b/.test(commands)) problems.set(path, unexecutable(path))
+    if (isProgram && !isExecutable(entry) && !/\bchmod\b/.test(commands))
+      problems.set(path, unexecutable(path))
     if (entry.sizeBytes > SCRIPT_BYTES_MAX) continue
     const text = await readFile(join(root, path), 'latin1')
     const [first = ''] = text.split('\n', 1)

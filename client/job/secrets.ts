@@ -55,7 +55,9 @@ export function surprisingValues({ config }: Context, names: readonly string[]):
       ? [
           `The secret ${name} ends with a line break, which its program gets too. To leave it out, write ${name}="$(cat FILE)".`,
         ]
-      : [`The secret ${name} begins or ends with a space, which its program gets too. Remove it if it is a slip.`]
+      : [
+          `The secret ${name} begins or ends with a space, which its program gets too. Remove it if it is a slip.`,
+        ]
   })
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { TypedSearchAttributes } from '@temporalio/common'
 import { makeDeploymentId, makeJobId } from '../../core/ids'
-import { codeDigest, secretsNeeded, type JobSpec } from '../../core/job/job'
+import { codeDigest, type JobSpec } from '../../core/job/job'
 import type { JobInput, JobSource } from '../../core/messages'
 import { JOB_ID_PATTERN, jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
 import { ensureDeployment } from '../../storage/deployment'

@@ -125,7 +125,8 @@ async function revise(context: Context, { kind, input, code, values }: Change): 
     })
   }
   const revision = isComplete ? newest.revision : (newest?.revision ?? 0) + 1
-  if (input.bundle !== null && !isComplete) await code?.uploadTo(layout.scheduleBundle(name, input.bundle.sha256))
+  if (input.bundle !== null && !isComplete)
+    await code?.uploadTo(layout.scheduleBundle(name, input.bundle.sha256))
   await sealValues(context, { name, revision }, values)
   if (isComplete) return newest
   const made: ScheduleRevision = {

@@ -12,8 +12,7 @@ export function measuredMemory(
   if (bundle === null) return undefined
   const code = codeDigest(bundle)
   const found = all.find(
-    (one) =>
-      one.run === run && one.bundleSha256 === code && one.peakMiB < RESERVED_FLOOR * one.totalMiB,
+    (one) => one.run === run && one.bundleSha256 === code && one.peakMiB < RESERVED_FLOOR * one.totalMiB,
   )
   return found && { jobId: found.jobId, gpus: found.gpus, peakGiB: found.peakMiB / 1024 }
 }

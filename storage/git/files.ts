@@ -1,6 +1,6 @@
 /** Git's own answer to which files of a folder it ignores: it knows its index, all its rules and their order. */
 import { execFile } from 'node:child_process'
-import { lstat } from 'node:fs/promises'
+import { access } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { hasCode } from '../file-errors'
@@ -19,12 +19,13 @@ export interface GitFiles {
 }
 
 /** `none`: the folder is in no repository, or this machine has no Git. */
-export type GitAnswer = { kind: 'files'; files: GitFiles } | { kind: 'none' } | { kind: 'failed'; reason: string }
+export type GitAnswer =
+  { kind: 'files'; files: GitFiles } | { kind: 'none' } | { kind: 'failed'; reason: string }
 
 /** The folder with the `.git` of a folder: itself or a parent; `undefined` outside repositories. */
 export async function repositoryOf(directory: string): Promise<string | undefined> {
   for (let at = directory; ; at = dirname(at)) {
-    const hasGit = await lstat(join(at, GIT_FOLDER)).then(
+    const hasGit = await access(join(at, GIT_FOLDER)).then(
       () => true,
       () => false,
     )

@@ -69,7 +69,18 @@ async function pathsIn(bundle: Bundle): Promise<string[]> {
 }
 
 async function packedFiles(options?: Parameters<typeof pack>[0]): Promise<string[]> {
-  return (await pathsIn(await pack(options))).filter((path) => !path.endsWith('/'))
+  return (await pathsIn(await pack(options))).filter((path) => !path.endsWith('/')).sort()
+}
+
+/** The folder as the runner unpacks it. */
+async function unpacked(bundle: Bundle): Promise<string> {
+  const out = await mkdtemp(join(scratch, 'out-'))
+  const unpack =
+    'import sys; from crucible_runner.inputs.bundle import unpack; unpack(open(sys.argv[1], "rb"), sys.argv[2])'
+  execFileSync('python3', ['-c', unpack, bundle.path, out], {
+    env: { PATH: process.env.PATH, PYTHONPATH: RUNNER },
+  })
+  return out
 }
 
 async function refusal(options?: Parameters<typeof pack>[0]): Promise<string> {
@@ -86,6 +97,8 @@ describe('packBundle', () => {
     await write({ 'train.py': 'print(1)\n', 'lib/util.py': '', 'data/ünïcode name.txt': 'x'.repeat(1000) })
     await mkdir(join(root, 'empty'))
     await chmod(join(root, 'train.py'), 0o700)
+    await utimes(join(root, 'train.py'), 0, 1_700_000_000.25)
+    await utimes(join(root, 'lib/util.py'), 0, 0)
     const bundle = await pack()
     const body = await readFile(bundle.path)
     expect(bundle).toMatchObject({
@@ -96,8 +109,9 @@ describe('packBundle', () => {
     const out = join(scratch, 'out')
     await mkdir(out)
     await extract({ file: bundle.path, cwd: out })
+    expect((await stat(join(out, 'train.py'))).mtimeMs).toBe(1_700_000_000_250)
     // Zip archives, as Python makes of packages, know no time before 1980.
-    expect((await stat(join(out, 'train.py'))).mtime).toEqual(new Date('2000-01-01T00:00:00Z'))
+    expect((await stat(join(out, 'lib/util.py'))).mtime).toEqual(new Date('1980-01-02T00:00:00Z'))
     expect(await readFile(join(out, 'train.py'), 'utf8')).toBe('print(1)\n')
     expect(await readFile(join(out, 'data/ünïcode name.txt'), 'utf8')).toHaveLength(1000)
     expect((await stat(join(out, 'train.py'))).mode & 0o111).not.toBe(0)
@@ -112,14 +126,7 @@ describe('packBundle', () => {
     await symlink('../a/b.txt', join(root, 'a', 'self'))
     await symlink(join(root, 'a'), join(root, 'absolute'))
     await symlink(long, join(root, 'far'))
-    const bundle = await pack()
-    const out = join(scratch, 'out')
-    await mkdir(out)
-    const unpack =
-      'import sys; from crucible_runner.inputs.bundle import unpack; unpack(open(sys.argv[1], "rb"), sys.argv[2])'
-    execFileSync('python3', ['-c', unpack, bundle.path, out], {
-      env: { PATH: process.env.PATH, PYTHONPATH: RUNNER },
-    })
+    const out = await unpacked(await pack())
     expect(await readFile(join(out, long), 'utf8')).toBe('long')
     expect(await readFile(join(out, 'far'), 'utf8')).toBe('long')
     expect(await readFile(join(out, 'a/self'), 'utf8')).toBe('b')
@@ -128,7 +135,7 @@ describe('packBundle', () => {
     expect((await stat(join(out, 'run.sh'))).mode & 0o111).toBe(0o111)
   })
 
-  it('gives the same digest for the same content, whatever times, modes and order', async () => {
+  it('gives the same digest of the content, whatever times, modes and order', async () => {
     const name = fc
       .string({ unit: fc.constantFrom('a', 'b', '-', '.', 'ü', ' '), minLength: 1, maxLength: 8 })
       .filter((text) => !/^\.+$/.test(text) && !text.startsWith('.'))
@@ -156,30 +163,76 @@ describe('packBundle', () => {
         }
         const one = await pack({ directory: join(folder, 'one') })
         const two = await pack({ directory: join(folder, 'two', 'deeper') })
-        expect(one.sha256).toBe(two.sha256)
+        expect(one.contentSha256).toBe(two.contentSha256)
         expect(one.files).toBe(paths.length)
         if (paths.length === 0) return
         await writeFile(join(folder, 'one', paths[0]!), `${files[paths[0]!]}!`)
-        expect((await pack({ directory: join(folder, 'one') })).sha256).not.toBe(two.sha256)
+        expect((await pack({ directory: join(folder, 'one') })).contentSha256).not.toBe(two.contentSha256)
       }),
       { numRuns: 30 },
     )
   })
 
-  it('packs a file with two names twice, as two files', async () => {
-    await write({ one: 'same' })
-    await link(join(root, 'one'), join(root, 'two'))
+  it('keeps two names of one file, which are the same code as two files', async () => {
+    await write({ two: 'same', 'more/one': 'x' })
+    await link(join(root, 'two'), join(root, 'more', 'two'))
     const linked = await pack()
+    const out = await unpacked(linked)
+    expect((await stat(join(out, 'two'))).ino).toBe((await stat(join(out, 'more/two'))).ino)
+    expect(await readFile(join(out, 'more/two'), 'utf8')).toBe('same')
     await rm(join(root, 'two'))
     await write({ two: 'same' })
-    expect((await pack()).sha256).toBe(linked.sha256)
+    expect((await pack()).contentSha256).toBe(linked.contentSha256)
   })
 
   it('tells the difference that an executable bit makes', async () => {
     await write({ 'run.sh': '' })
     const plain = await pack()
     await chmod(join(root, 'run.sh'), 0o744)
-    expect((await pack()).sha256).not.toBe(plain.sha256)
+    expect((await pack()).contentSha256).not.toBe(plain.contentSha256)
+  })
+
+  it('keeps permissions, and lets the owner change every file', async () => {
+    await write({ key: '', data: '' })
+    await chmod(join(root, 'key'), 0o600)
+    await chmod(join(root, 'data'), 0o444)
+    const out = await unpacked(await pack())
+    const modes = await Promise.all(
+      ['key', 'data'].map(async (name) => (await stat(join(out, name))).mode & 0o777),
+    )
+    expect(modes).toEqual([0o600, 0o644])
+  })
+
+  it('unpacks files in the order of their times, so that no output becomes older than its input', async () => {
+    await write({ Makefile: '', 'a-output': '', 'z-input': '', 'b/newest': '', 'b/empty/x': '' })
+    const times = { 'z-input': 1, Makefile: 2, 'b/empty/x': 3, 'a-output': 4, 'b/newest': 5 }
+    for (const [path, at] of Object.entries(times)) await utimes(join(root, path), 1e9, 1e9 + at)
+    expect((await pathsIn(await pack())).filter((path) => !path.endsWith('/'))).toEqual(Object.keys(times))
+  })
+
+  it('leaves out names that are not UTF-8, and names them', async () => {
+    await write({ 'train.py': '' })
+    await writeFile(
+      Buffer.concat([Buffer.from(`${root}/caf`), Buffer.from([0xe9]), Buffer.from('.txt')]),
+      'x',
+    )
+    const folder = Buffer.concat([Buffer.from(`${root}/d`), Buffer.from([0xff])])
+    await mkdir(folder)
+    await writeFile(Buffer.concat([folder, Buffer.from('/x')]), 'x')
+    await symlink(Buffer.from([0x74, 0xe9]), join(root, 'link'))
+    const bundle = await pack()
+    expect(await pathsIn(bundle)).toEqual(['train.py'])
+    expect(bundle.warnings).toEqual([
+      'Not sent, because their names are not UTF-8: caf\\xe9.txt, d\\xff, link -> t\\xe9. Rename what the program needs.',
+    ])
+  })
+
+  it('sends empty folders, and links to them', async () => {
+    await mkdir(join(root, 'logs', 'run'), { recursive: true })
+    await symlink('logs/run', join(root, 'current'))
+    const out = await unpacked(await pack())
+    expect((await stat(join(out, 'current'))).isDirectory()).toBe(true)
+    expect(await readdir(join(out, 'logs', 'run'))).toEqual([])
   })
 
   it.each(['', 'more than before'])(
@@ -462,13 +515,14 @@ describe('storeBundle', () => {
     const store = openStore(pathToFileURL(join(scratch, 'store')).href)
     await write({ a: 'x' })
     const bundle = await pack()
-    const { sha256, sizeBytes } = bundle
-    expect(await storeBundle(store, 'job-a', bundle)).toEqual({ sha256, sizeBytes, files: 1 })
+    const { sha256, contentSha256, sizeBytes } = bundle
+    const ref = { sha256, contentSha256, sizeBytes, files: 1 }
+    expect(await storeBundle(store, 'job-a', bundle)).toEqual(ref)
     const first = await store.head(`jobs/job-a/bundle/${sha256}.tar.gz`)
     expect(first?.sizeBytes).toBe(sizeBytes)
     await bundle.remove()
     // There already: the file is no longer needed.
-    expect(await storeBundle(store, 'job-a', bundle)).toEqual({ sha256, sizeBytes, files: 1 })
+    expect(await storeBundle(store, 'job-a', bundle)).toEqual(ref)
     expect(await readdir(join(scratch, 'store', 'jobs', 'job-a', 'bundle'))).toEqual([`${sha256}.tar.gz`])
   })
 })
