@@ -92,7 +92,7 @@ export async function readCheckedJob(cli: Cli, given: JobArguments): Promise<Sub
   const submission = await readJob(cli, given)
   const { BACKENDS } = require('../../backends/registry') as typeof registry
   const warnings = await preflight(cli.context(), submission, Object.keys(BACKENDS))
-  for (const warning of warnings) cli.out.note(cli.out.paintNote.yellow(warning))
+  for (const warning of warnings) cli.out.warn(warning)
   return submission
 }
 
