@@ -9,6 +9,7 @@ import { SYNONYMS } from './synonyms'
 import { relationFaults } from './job-spec'
 import { formatPath, type Fault, type Path, type Problem } from './problem'
 import { problemsIn, wordsOf, writeField, PROBLEMS_MAX } from './problems'
+import { peerFileOf, peerTextOf, type PeerFile } from './peers'
 import { shellFaults } from './shell-text'
 import { readYaml } from './yaml-text'
 
@@ -32,10 +33,22 @@ export type JobOrProblems = { job: Job } | { problems: Problem[] }
 export function parseJobFile(text: string, options: { fileName: string; nowMs: number }): JobOrProblems {
   const { fileName: file, nowMs } = options
   const yaml = readYaml(text, ['env'])
-  if ('faults' in yaml) return { problems: yaml.faults.map((fault) => ({ file, path: '', ...fault })) }
+  if ('faults' in yaml) {
+    const peer = peerTextOf(text)
+    if (peer !== undefined) return { problems: [{ file, ...peerProblem(peer) }] }
+    return { problems: yaml.faults.map((fault) => ({ file, path: '', ...fault })) }
+  }
   const read = readWritten(yaml.value, { nowMs, defaultName: nameFrom(stem(file)) })
   if ('job' in read) return read
+  const peer = peerFileOf(yaml.value)
+  if (peer !== undefined) return { problems: [{ file, ...peerProblem(peer) }] }
   return { problems: problemsIn(read.faults, { file, yaml, schema: jobFile }) }
+}
+
+/** A file of another program as one problem, with its keys as they are written here. */
+export function peerProblem({ what, keys }: PeerFile): Pick<Problem, 'path' | 'message' | 'remedy'> {
+  const remedy = keys.length === 0 ? 'write a job file' : `write a job file. There, ${keys.join('; ')}`
+  return { path: '', message: `this is ${what}`, remedy }
 }
 
 /** Names of the fields that a job file writes; the others of its spec are defaults. */

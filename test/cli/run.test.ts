@@ -188,6 +188,14 @@ describe('crucible', () => {
     expect((await world.run('list', '--jsno')).stderr).toContain('Did you mean --json?')
   })
 
+  it('says how to give options to a script', async () => {
+    const { stderr } = await world.run('submit', 'train.py', '--gpus', '1', '--lr', '3e-4', '--note=a b')
+    expect(stderr).toBe(
+      "error: unknown option '--lr'.\nArguments of the script follow --: `crucible submit train.py --gpus 1 -- --lr 3e-4 '--note=a b'`. See `crucible submit --help`.\n",
+    )
+    expect((await world.run('submit', 'job.yaml', '--lr', '3')).stderr).not.toContain('follow --')
+  })
+
   it('takes --json after -- for an argument of the script', async () => {
     const { stdout, stderr } = await world.run('submit', 'nofile.py', '--', '--json')
     expect(stdout).toBe('')
