@@ -9,6 +9,7 @@ import type { Tree } from '../../storage/bundle-tree'
 import type { Context } from '../context'
 import { CrucibleError } from '../errors'
 import { leftOutOf } from './bundle'
+import { leftOutWarnings } from './left-out'
 import { scriptOf, scriptProblems } from './scripts'
 import { secretProblems, secretWarnings } from './secrets'
 import type { Submission } from './submit'
@@ -32,7 +33,12 @@ export async function preflight(
     ...secretProblems(context, secretsNeeded(spec)),
   ]
   if (problems.length > 0) throw new CrucibleError('usage', problems.join('\n'), { details: { problems } })
-  return [...(tree?.warnings ?? []), ...secretWarnings(context, spec), ...unknownAccelerators(spec)]
+  return [
+    ...(tree?.warnings ?? []),
+    ...(tree === undefined ? [] : await leftOutWarnings(spec, { root: directory!, entries: tree.entries })),
+    ...secretWarnings(context, spec),
+    ...unknownAccelerators(spec),
+  ]
 }
 
 /** Describes each backend that does not exist, with the existing ones. */
