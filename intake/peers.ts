@@ -30,7 +30,7 @@ export function peerFileOf(value: unknown): PeerFile | undefined {
   return undefined
 }
 
-/** Recognises a text with several documents, of which none is read. */
+/** Recognises a Kubernetes manifest with several documents, which is read as a text. */
 export function peerTextOf(text: string): PeerFile | undefined {
   if (!/^apiVersion:/m.test(text) || !/^kind:/m.test(text)) return undefined
   const words = new Set(text.split(/[\s{},'"]+/))

@@ -143,7 +143,7 @@ function isWanted({ leaveOut }: Walk, folder: string, { name }: Dirent): boolean
 async function childrenOf(walk: Walk, folder: Folder): Promise<Dirent[]> {
   const place = join(walk.root, folder.path)
   const children = await readdir(place, { withFileTypes: true })
-  // Decoded with a replacement character, which a real name hardly ever has.
+  // A name that is not UTF-8 is decoded with a replacement character.
   if (!children.some(({ name }) => name.includes('\uFFFD'))) return children
   const bytes = await readdir(place, { encoding: 'buffer' })
   const proper = new Set(bytes.filter((name) => isUtf8(name)).map((name) => name.toString('utf8')))

@@ -86,7 +86,7 @@ async function checkServed(context: Context, { silentBackends, rejections }: Pla
   })
 }
 
-/** True for a backend of which only a part is silent, and if the server does not report its workers. */
+/** True for a backend that is silent in some places only, and if the server does not report its workers. */
 async function hasWorker(context: Context, { backend, place }: SilentBackend): Promise<boolean> {
   if (place !== undefined) return true
   return pollersOf(context, backendQueue(backend), 'activity').then(

@@ -72,7 +72,7 @@ async function exists(path: string): Promise<boolean> {
   )
 }
 
-/** The outermost part of a path that is not sent: a rule that names a folder hides all that is in it. */
+/** The outermost part of a path that is not sent: a rule that names a folder hides its content. */
 function topOf(path: string, sent: ReadonlySet<string>): string {
   const parts = path.split('/')
   const depth = parts.findIndex((_, index) => !sent.has(parts.slice(0, index + 1).join('/')))

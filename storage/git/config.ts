@@ -9,7 +9,7 @@ const KEPT = new Set([
   'GIT_DISCOVERY_ACROSS_FILESYSTEM',
 ])
 
-/** The environment of a Git that only reads: it takes no locks, asks nobody, downloads nothing, and reports in English. */
+/** The environment of a Git that only reads: it takes no locks, shows no prompt, downloads nothing, and reports in English. */
 export function gitEnvironment(env: Environment = process.env): Record<string, string | undefined> {
   const kept = Object.entries(env).filter(([name]) => !name.startsWith('GIT_') || KEPT.has(name))
   const environment = Object.fromEntries(kept)

@@ -225,7 +225,7 @@ describe('in a repository', () => {
     await expect(realpath(join(scratch, 'started'))).rejects.toMatchObject({ code: 'ENOENT' })
   })
 
-  it('the rules are read without Git if it fails, which is told', async () => {
+  it('the rules are read without Git if it fails, with a warning', async () => {
     await write({ '.gitignore': '*.log\n', 'a.py': '', 'a.log': '' })
     await writeFile(join(top, '.git/index'), 'damaged')
     const { entries, warnings } = await readTree(top, [], 100)

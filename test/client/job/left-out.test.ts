@@ -54,7 +54,7 @@ describe('a file that a program opens and an ignore rule leaves out', () => {
     ],
     ['an ignored folder itself', 'for f in os.listdir("data"): pass', {}, /names data, .* !\/data to/],
     [
-      'beside the program',
+      'next to the program',
       'open(HERE / "vocab.bin")',
       { at: 'lib/read.py' },
       /^lib\/read\.py:1 names lib\/vocab\.bin/,
