@@ -9,13 +9,16 @@ const KEPT = new Set([
   'GIT_DISCOVERY_ACROSS_FILESYSTEM',
 ])
 
-/** The environment of a Git that only reads: it takes no locks, shows no prompt, downloads nothing, and reports in English. */
+/** Takes no locks, shows no prompt, downloads nothing, and reports in English. */
+const READING: Readonly<Record<string, string>> = {
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_NO_LAZY_FETCH: '1',
+  LC_ALL: 'C',
+}
+
+/** The environment of a Git that only reads the repository of the folder in which it starts. */
 export function gitEnvironment(env: Environment = process.env): Record<string, string | undefined> {
   const kept = Object.entries(env).filter(([name]) => !name.startsWith('GIT_') || KEPT.has(name))
-  const environment = Object.fromEntries(kept)
-  environment.GIT_OPTIONAL_LOCKS = '0'
-  environment.GIT_TERMINAL_PROMPT = '0'
-  environment.GIT_NO_LAZY_FETCH = '1'
-  environment.LC_ALL = 'C'
-  return environment
+  return { ...Object.fromEntries(kept), ...READING }
 }
