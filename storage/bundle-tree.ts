@@ -234,7 +234,7 @@ async function addFile(walk: Walk, path: string, isAsked: boolean): Promise<void
     path,
     sizeBytes: size,
     mode: mode & PERMISSIONS,
-    modifiedAtMs: Math.floor(mtimeMs),
+    modifiedAtMs: Math.round(mtimeMs),
     isAskedFor: isAsked,
   }
   walk.tree.entries.push(entry)
