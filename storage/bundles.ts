@@ -58,11 +58,18 @@ interface PackOptions {
  */
 export async function readPackable({ directory, leaveOut, limits }: PackOptions): Promise<Tree> {
   await checkFolder(directory)
-  const tree = await readTree(directory, leaveOut, limits.files * LOOKED_AT_MAX).catch((error: unknown) => {
-    const { path = directory } = error as NodeJS.ErrnoException
+  try {
+    const tree = await readTree(directory, leaveOut, limits.files * LOOKED_AT_MAX)
+    return await checkedTree(directory, tree, limits)
+  } catch (error) {
+    const { code, path = directory } = error as NodeJS.ErrnoException
+    if (code === undefined) throw error
     const why = storeErrorOf(error, `pack ${path}`).message
     throw new BundleError(`${why} Or name it in ${OWN_IGNORE}.`, { cause: error })
-  })
+  }
+}
+
+async function checkedTree(directory: string, tree: Tree, limits: BundleLimits): Promise<Tree> {
   const files = tree.entries.filter((entry) => entry.kind === 'file')
   checkLinks(directory, tree)
   checkLimits(directory, files, { limits, isWhole: tree.isWhole })

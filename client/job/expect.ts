@@ -33,7 +33,7 @@ export async function expectPlace(
     if (!allowed.includes(plan.prospect.reason)) throw impossible(plan, plan.prospect)
     return { plan, warnings: [plan.prospect.message] }
   }
-  const warnings = absentInWords(plan.absentBackends ?? [], spec)
+  const warnings = absentInWords(plan, spec)
   if (plan.prospect?.kind !== 'wait') return { plan, warnings }
   await checkServed(context, plan)
   return { plan, warnings: [...warnings, `The job will wait. ${plan.prospect.reason}`] }
@@ -66,9 +66,11 @@ function impossible(
   )
 }
 
-function absentInWords(absent: readonly string[], { backends }: JobSpec): string[] {
+/** Warns of backends that the job names and the deployment does not have, if it has another one of the job. */
+export function absentInWords({ absentBackends: absent = [] }: PlanReport, { backends }: JobSpec): string[] {
   if (absent.length === 0) return []
   const others = [...new Set(backends.map(({ backend }) => backend))].filter((name) => !absent.includes(name))
+  if (others.length === 0) return []
   return [
     `This deployment has no backend ${absent.join(', ')}, so the job can only use ${others.join(', ')}. See \`crucible doctor\`.`,
   ]

@@ -5,7 +5,6 @@ import { createHash } from 'node:crypto'
 import fs from 'node:fs/promises'
 import {
   chmod,
-  link,
   mkdir,
   mkdtemp,
   readFile,
@@ -173,68 +172,6 @@ describe('packBundle', () => {
     )
   })
 
-  it('keeps two names of one file, which are the same code as two files', async () => {
-    await write({ two: 'same', 'more/one': 'x' })
-    await link(join(root, 'two'), join(root, 'more', 'two'))
-    const linked = await pack()
-    const out = await unpacked(linked)
-    expect((await stat(join(out, 'two'))).ino).toBe((await stat(join(out, 'more/two'))).ino)
-    expect(await readFile(join(out, 'more/two'), 'utf8')).toBe('same')
-    await rm(join(root, 'two'))
-    await write({ two: 'same' })
-    expect((await pack()).contentSha256).toBe(linked.contentSha256)
-  })
-
-  it('tells the difference that an executable bit makes', async () => {
-    await write({ 'run.sh': '' })
-    const plain = await pack()
-    await chmod(join(root, 'run.sh'), 0o744)
-    expect((await pack()).contentSha256).not.toBe(plain.contentSha256)
-  })
-
-  it('keeps permissions, and lets the owner change every file', async () => {
-    await write({ key: '', data: '' })
-    await chmod(join(root, 'key'), 0o600)
-    await chmod(join(root, 'data'), 0o444)
-    const out = await unpacked(await pack())
-    const modes = await Promise.all(
-      ['key', 'data'].map(async (name) => (await stat(join(out, name))).mode & 0o777),
-    )
-    expect(modes).toEqual([0o600, 0o644])
-  })
-
-  it('unpacks files in the order of their times, so that no output becomes older than its input', async () => {
-    await write({ Makefile: '', 'a-output': '', 'z-input': '', 'b/newest': '', 'b/empty/x': '' })
-    const times = { 'z-input': 1, Makefile: 2, 'b/empty/x': 3, 'a-output': 4, 'b/newest': 5 }
-    for (const [path, at] of Object.entries(times)) await utimes(join(root, path), 1e9, 1e9 + at)
-    expect((await pathsIn(await pack())).filter((path) => !path.endsWith('/'))).toEqual(Object.keys(times))
-  })
-
-  it('leaves out names that are not UTF-8, and names them', async () => {
-    await write({ 'train.py': '' })
-    await writeFile(
-      Buffer.concat([Buffer.from(`${root}/caf`), Buffer.from([0xe9]), Buffer.from('.txt')]),
-      'x',
-    )
-    const folder = Buffer.concat([Buffer.from(`${root}/d`), Buffer.from([0xff])])
-    await mkdir(folder)
-    await writeFile(Buffer.concat([folder, Buffer.from('/x')]), 'x')
-    await symlink(Buffer.from([0x74, 0xe9]), join(root, 'link'))
-    const bundle = await pack()
-    expect(await pathsIn(bundle)).toEqual(['train.py'])
-    expect(bundle.warnings).toEqual([
-      'Not sent, because their names are not UTF-8: caf\\xe9.txt, d\\xff, link -> t\\xe9. Rename what the program needs.',
-    ])
-  })
-
-  it('sends empty folders, and links to them', async () => {
-    await mkdir(join(root, 'logs', 'run'), { recursive: true })
-    await symlink('logs/run', join(root, 'current'))
-    const out = await unpacked(await pack())
-    expect((await stat(join(out, 'current'))).isDirectory()).toBe(true)
-    expect(await readdir(join(out, 'logs', 'run'))).toEqual([])
-  })
-
   it.each(['', 'more than before'])(
     'removes its temporary file when asked, and at once when a file becomes %j',
     async (text) => {
@@ -272,6 +209,17 @@ describe('packBundle', () => {
     const message = await refusal()
     expect(message).toContain(join(root, 'a'))
     expect(message).toMatch(/permission denied.*Or name it in \.crucibleignore\./)
+  })
+
+  it('names the file that it may not read', async () => {
+    await write({ a: '' })
+    jest
+      .spyOn(fs, 'readFile')
+      .mockImplementation((async (path: string) =>
+        path.endsWith('ignore')
+          ? ''
+          : Promise.reject(Object.assign(new Error('no'), { code: 'EACCES', path }))) as typeof fs.readFile)
+    expect(await refusal()).toMatch(/pack .*\/a: permission denied.*Or name it in \.crucibleignore\./)
   })
 
   it('leaves out sockets and pipes', async () => {
