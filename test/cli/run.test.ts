@@ -19,6 +19,7 @@ const WITHOUT_SERVER: Record<string, { args: string[]; exitCode: number }> = {
   submit: { args: ['job.yaml'], exitCode: 7 },
   plan: { args: ['job.yaml'], exitCode: 0 },
   analyze: { args: ['missing.py'], exitCode: 2 },
+  init: { args: ['missing.py'], exitCode: 2 },
   cancel: { args: ['job-none'], exitCode: 5 },
   retry: { args: ['job-none'], exitCode: 5 },
   schedule: { args: ['show', 'none'], exitCode: 5 },
