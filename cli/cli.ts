@@ -48,6 +48,11 @@ export class Cli {
     return this.outside.config.invocation
   }
 
+  /** Whether `submit` asks before it spends money, unless a flag says otherwise. */
+  get confirmsSubmit(): boolean {
+    return this.outside.config.confirmsSubmit
+  }
+
   /** Replaces the commands in a text by the form in which the user starts them: `` `./crucible list` `` in a clone. */
   asCalled(text: string): string {
     return text.replace(/`((?:\w+=\S* )*)crucible /g, `\`$1${this.invocation} `)

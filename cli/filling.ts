@@ -31,7 +31,7 @@ export async function fillFromProgram(
 }
 
 /** A path for a command typed here. */
-function pathFromHere(path: string): string {
+export function pathFromHere(path: string): string {
   const here = relative(process.cwd(), path)
   return here.startsWith('..') ? path : here
 }

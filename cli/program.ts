@@ -31,6 +31,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('Run jobs', 'job/submit', 'submit a job file or a Python script'),
   entry('Run jobs', 'job/plan', 'show where a job would run, and why'),
   entry('Run jobs', 'job/analyze', 'read a training script without running it'),
+  entry('Run jobs', 'job/init', 'write a job file for a training program'),
   entry('Run jobs', 'job/rehearse', 'test whether a job survives interruptions'),
   entry('Run jobs', 'job/cancel', 'ask a job to save and stop'),
   entry('Run jobs', 'job/migrate', 'move a running job'),

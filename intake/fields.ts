@@ -1,6 +1,7 @@
 /** Fields shared by the job file and the normalised spec. */
 import { z } from 'zod'
 import { isInnerPath } from './paths'
+import { shellPart } from './shell-text'
 import { quote } from './units'
 
 /** Limits of a job. Temporal stores the spec in every history, and a person must be able to read it. */
@@ -65,10 +66,17 @@ export const jobName = z
     checked((name) =>
       new RegExp(NAME_PATTERN).test(name)
         ? undefined
-        : [`${quote(name)} is not lower-case letters, digits and inner dashes`, `write ${nameFrom(name)}`],
+        : [`${quote(name)} is not lower-case letters, digits and inner dashes`, remedyOfName(name)],
     ),
   )
   .meta({ pattern: NAME_PATTERN })
+
+function remedyOfName(name: string): string {
+  const fixed = `write ${nameFrom(name)}`
+  return shellPart(name) === undefined
+    ? fixed
+    : `no shell reads this field: ${fixed}, or leave it out and submit with --name "${name}"`
+}
 
 /** The nearest valid name of a text; `job` if nothing is left. */
 export function nameFrom(text: string): string {

@@ -7,8 +7,10 @@ import { nameFrom } from './fields'
 import { jobFile } from './job-schema'
 import { SYNONYMS } from './synonyms'
 import { relationFaults } from './job-spec'
-import type { Fault, Path, Problem } from './problem'
+import { formatPath, type Fault, type Path, type Problem } from './problem'
 import { problemsIn, wordsOf, writeField, PROBLEMS_MAX } from './problems'
+import { peerFileOf, peerTextOf, type PeerFile } from './peers'
+import { shellFaults } from './shell-text'
 import { readYaml } from './yaml-text'
 
 /** A job as written in its file. @public */
@@ -31,10 +33,22 @@ export type JobOrProblems = { job: Job } | { problems: Problem[] }
 export function parseJobFile(text: string, options: { fileName: string; nowMs: number }): JobOrProblems {
   const { fileName: file, nowMs } = options
   const yaml = readYaml(text, ['env'])
-  if ('faults' in yaml) return { problems: yaml.faults.map((fault) => ({ file, path: '', ...fault })) }
-  const read = readJob(yaml.value, { nowMs, defaultName: nameFrom(stem(file)) })
+  if ('faults' in yaml) {
+    const peer = peerTextOf(text)
+    if (peer !== undefined) return { problems: [{ file, ...peerProblem(peer) }] }
+    return { problems: yaml.faults.map((fault) => ({ file, path: '', ...fault })) }
+  }
+  const read = readWritten(yaml.value, { nowMs, defaultName: nameFrom(stem(file)) })
   if ('job' in read) return read
+  const peer = peerFileOf(yaml.value)
+  if (peer !== undefined) return { problems: [{ file, ...peerProblem(peer) }] }
   return { problems: problemsIn(read.faults, { file, yaml, schema: jobFile }) }
+}
+
+/** A file of another program as one problem, with its keys as they are written here. */
+export function peerProblem({ what, keys }: PeerFile): Pick<Problem, 'path' | 'message' | 'remedy'> {
+  const remedy = keys.length === 0 ? 'write a job file' : `write a job file. There, ${keys.join('; ')}`
+  return { path: '', message: `this is ${what}`, remedy }
 }
 
 /** Names of the fields that a job file writes; the others of its spec are defaults. */
@@ -59,7 +73,7 @@ export function parseJobObject(
   },
 ): JobOrProblems {
   const { flagOf = () => undefined, defaultName, nowMs } = options
-  const read = readJob(value, { nowMs, defaultName: nameFrom(defaultName) })
+  const read = readWritten(value, { nowMs, defaultName: nameFrom(defaultName) })
   if ('job' in read) return read
   return {
     problems: read.faults.slice(0, PROBLEMS_MAX).map((fault) => {
@@ -78,7 +92,16 @@ interface ReadOptions {
   defaultName: string
 }
 
-/** Reads the fields of a job file. Paths of faults are those of the fields. */
+/** Reads a job that a person writes now: like `readJob`, with faults for what only a shell would replace. */
+export function readWritten(value: unknown, options: ReadOptions): { job: Job } | { faults: Fault[] } {
+  const read = readJob(value, options)
+  const known = 'job' in read ? [] : read.faults
+  const isKnown = ({ path }: Fault): boolean => known.some((one) => formatPath(one.path) === formatPath(path))
+  const faults = [...known, ...shellFaults(value).filter((fault) => !isKnown(fault))]
+  return faults.length === 0 ? read : { faults }
+}
+
+/** Reads the fields of a job file, also of one that was accepted earlier. Paths of faults are those of the fields. */
 export function readJob(value: unknown, options: ReadOptions): { job: Job } | { faults: Fault[] } {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) {
     const message = value === null ? 'the file is empty' : 'the file is not a mapping of fields to values'

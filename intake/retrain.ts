@@ -9,7 +9,7 @@ import { dateValues, MODEL_NAMES, nextRuns } from '../core/retraining/run-dates'
 import { RETRAIN_DEFAULTS } from './capacity-schema'
 import { faultsOf } from './faults'
 import { nameFrom } from './fields'
-import { readJob } from './job-file'
+import { readJob, readWritten } from './job-file'
 import { jobFile } from './job-schema'
 import { formatPath, type Fault, type Problem } from './problem'
 import { problemsIn, wordsOf, writeField } from './problems'
@@ -148,7 +148,7 @@ function readPart(
   const under = (fault: Fault): Fault => ({ ...fault, path: [part, ...fault.path] })
   const unknown = [...templateFaults(template, known), ...fixedDeadline(template)]
   if (unknown.length > 0) return { faults: unknown.map(under) }
-  const read = readJob(filled(template, values), { nowMs, defaultName: spec.name })
+  const read = readWritten(filled(template, values), { nowMs, defaultName: spec.name })
   if ('job' in read) return { ...read.job, faults: [] }
   return { faults: read.faults.map((fault) => under({ ...fault, remedy: remedyOf(fault) })) }
 }

@@ -60,6 +60,8 @@ export function readYaml(text: string, verbatim: readonly string[]): YamlText | 
   }
   const troubles = [...document.errors, ...document.warnings]
   if (troubles.length > 0) {
+    const ofShell = faultOfShellText(text, troubles[0]!.pos[0])
+    if (ofShell !== undefined) return { faults: [{ ...placeAt(ofShell.offset), ...OF_SHELL }] }
     return {
       faults: troubles
         .slice(0, 5)
@@ -77,6 +79,19 @@ export function readYaml(text: string, verbatim: readonly string[]): YamlText | 
   } catch {
     return { faults: [faultOfAliases(document, placeAt)] }
   }
+}
+
+const OF_SHELL = {
+  message: '${ begins a mapping in YAML here, and no shell reads a job file',
+  remedy: 'write it in run, whose shell replaces it, such as export OUT=${OUT:-/tmp/out}',
+}
+
+/** A `${NAME}` before the place of a trouble, in its line. */
+function faultOfShellText(text: string, offset: number): { offset: number } | undefined {
+  const start = text.lastIndexOf('\n', offset - 1) + 1
+  const [line = ''] = text.slice(start).split('\n', 1)
+  const at = /(?<![\w"'])\$\{[A-Za-z_]/.exec(line)?.index
+  return at === undefined ? undefined : { offset: start + at }
 }
 
 /** The document itself and its mapping. */

@@ -38,38 +38,59 @@ export class BundleError extends CodedError<'bundle'> {
 /** A packed folder in a temporary file. */
 export interface Bundle extends BundleRef {
   path: string
+  contentSha256: string
+  /** What was not sent, and other surprises, in sentences. */
+  warnings: string[]
   /** Removes the temporary file. */
   remove: () => Promise<void>
 }
 
-/**
- * Packs a folder, following its ignore files. The same content gives the same digest at any time and for any user. Throws a `BundleError`
- * when there are files that look like secrets, links that lead out, or more than the limits allow.
- *
- * @param options.leaveOut paths that are left out regardless of the ignore files, such as the job's checkpoint directory
- */
-export async function packBundle(options: {
+interface PackOptions {
   directory: string
+  /** Paths that are left out regardless of the ignore files, such as the job's checkpoint directory. */
   leaveOut: readonly string[]
   limits: BundleLimits
-}): Promise<Bundle> {
-  const { directory, leaveOut, limits } = options
+}
+
+/**
+ * Reads what `packBundle` would pack. Throws a `BundleError` when there are files that look like secrets, links that lead out, or more than
+ * the limits allow.
+ */
+export async function readPackable({ directory, leaveOut, limits }: PackOptions): Promise<Tree> {
   await checkFolder(directory)
-  const tree = await readTree(directory, leaveOut, limits.files * LOOKED_AT_MAX).catch((error: unknown) => {
-    const { path = directory } = error as NodeJS.ErrnoException
+  try {
+    const tree = await readTree(directory, leaveOut, limits.files * LOOKED_AT_MAX)
+    return await checkedTree(directory, tree, limits)
+  } catch (error) {
+    const { code, path = directory } = error as NodeJS.ErrnoException
+    if (code === undefined) throw error
     const why = storeErrorOf(error, `pack ${path}`).message
     throw new BundleError(`${why} Or name it in ${OWN_IGNORE}.`, { cause: error })
-  })
+  }
+}
+
+async function checkedTree(directory: string, tree: Tree, limits: BundleLimits): Promise<Tree> {
   const files = tree.entries.filter((entry) => entry.kind === 'file')
   checkLinks(directory, tree)
   checkLimits(directory, files, { limits, isWhole: tree.isWhole })
   await checkSecrets(directory, files)
+  return tree
+}
+
+/**
+ * Packs a folder, following its ignore files. The same content gives the same `contentSha256` at any time and for any user; `sha256` also
+ * covers times and permissions. Throws like `readPackable`.
+ */
+export async function packBundle(options: PackOptions): Promise<Bundle> {
+  const { directory } = options
+  const { entries, warnings } = await readPackable(options)
+  const files = entries.filter(({ kind }) => kind === 'file').length
   const folder = await mkdtemp(join(tmpdir(), 'crucible-bundle-'))
   const remove = (): Promise<void> => rm(folder, { recursive: true, force: true })
   const path = join(folder, 'bundle.tar.gz')
   try {
-    const written = await writeTarball(directory, tree.entries, path)
-    return { path, remove, files: files.length, ...written }
+    const written = await writeTarball(directory, entries, path)
+    return { path, remove, files, warnings, ...written }
   } catch (error) {
     await remove()
     const words = error instanceof ChangedFileError ? error.message : storeErrorOf(error, 'pack it').message
@@ -89,9 +110,9 @@ export async function storeBundle(store: ObjectStore, jobId: string, bundle: Bun
 
 /** Puts a bundle into the store under another key. */
 export async function storeBundleAt(store: ObjectStore, key: string, bundle: Bundle): Promise<BundleRef> {
-  const { sha256, sizeBytes, files } = bundle
+  const { sha256, contentSha256, sizeBytes, files } = bundle
   if ((await store.head(key))?.sizeBytes !== sizeBytes) await store.putFile(key, bundle.path)
-  return { sha256, sizeBytes, files }
+  return { sha256, contentSha256, sizeBytes, files }
 }
 
 async function checkFolder(directory: string): Promise<void> {
@@ -117,7 +138,7 @@ function checkLimits(
   files: readonly FileEntry[],
   { limits, isWhole }: { limits: BundleLimits; isWhole: boolean },
 ): void {
-  const totalBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0)
+  const totalBytes = files.reduce((sum, file) => sum + (file.sameAs === undefined ? file.sizeBytes : 0), 0)
   const large = files.filter((file) => file.sizeBytes > limits.fileBytes)
   if (large.length === 0 && totalBytes <= limits.totalBytes && files.length <= limits.files) return
   const count = isWhole ? String(files.length) : `more than ${files.length - 1}`

@@ -13,6 +13,7 @@ import {
   type Plan,
   type PlanFacts,
   type PlanReport,
+  type Prospect,
 } from '../../core/job/plan'
 import type { PreviewInput } from '../../core/job/preview'
 import type { RecordedPlan } from '../../core/job/record'
@@ -254,15 +255,33 @@ async function previewPlan(
     deadlineAtMs,
     budgetMicroUsd,
   }
-  const [{ plan, facts }, otherAnswers] = await Promise.all([
+  const [{ plan, outcome, facts }, otherAnswers] = await Promise.all([
     planJob(deps, input, { savedBefore }),
     others(spec),
   ])
   const request = requestFor(input, facts)
   const report = reportOf(plan, relaxationsOf(plan, request, otherAnswers))
-  const named = defined({ named: facts.named })
-  if (explain === undefined) return { ...report, ...named }
-  return { ...report, ...named, explained: explainOffer(explain, plan, request) ?? null }
+  const absent = spec.backends.map(({ backend }) => backend).filter((name) => !deps.backends.includes(name))
+  const more = defined({
+    named: facts.named,
+    prospect: prospectOf(outcome),
+    absentBackends: absent.length === 0 ? undefined : [...new Set(absent)],
+  })
+  if (explain === undefined) return { ...report, ...more }
+  return { ...report, ...more, explained: explainOffer(explain, plan, request) ?? null }
+}
+
+function prospectOf(outcome: PlanOutcome): Prospect {
+  switch (outcome.kind) {
+    case 'place':
+      return { kind: 'place' }
+    case 'wait':
+      return { kind: 'wait', reason: outcome.reason }
+    case 'never': {
+      const { reason, failure } = outcome
+      return { kind: 'never', reason, message: failure.message, hint: failure.hint }
+    }
+  }
 }
 
 /** The ranking for a job now, what follows from it, and what both were made from. */

@@ -145,13 +145,13 @@ async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<S
 /** Later plans only gain by it, so no trouble of the store matters. */
 async function keepOwnMemory(
   store: ObjectStore,
-  { jobId, attempt, runner: { run, bundle } }: Order,
+  { jobId, attempt, codeSha256, runner: { run, bundle } }: Order,
   { end, beat }: { end: AttemptEnd; beat: Beat | undefined },
 ): Promise<void> {
   const hasTrained = end.kind === 'succeeded' || beat?.firstStepAtMs != null
   const peak = beat && peakOf(beat.gpus)
   if (!hasTrained || peak === undefined || bundle === null) return
-  const memory = { jobId, run, bundleSha256: bundle.sha256, ...peak }
+  const memory = { jobId, run, bundleSha256: codeSha256 ?? bundle.sha256, ...peak }
   await putOwnMemory(store, memory, { atMs: beat!.clockMs, attempt }).catch(() => undefined)
 }
 

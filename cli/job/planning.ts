@@ -1,4 +1,5 @@
 import { EXIT_CODES } from '../../client/errors'
+import { absentInWords } from '../../client/job/expect'
 import * as clientPlan from '../../client/job/plan'
 import type { FoundPlan } from '../../client/job/plan'
 import type { Submission } from '../../client/job/submit'
@@ -17,6 +18,7 @@ export async function findPlan(cli: Cli, submission: Submission, explain?: strin
   const found = await clientPlan.findPlan(cli.context(), submission, explain)
   if (found.whyHere !== undefined)
     cli.out.note(`${found.whyHere} Planned here, with the settings of this terminal.`)
+  for (const warning of absentInWords(found.plan, submission.spec)) cli.out.warn(cli.asCalled(warning))
   if (found.plan.placements.length === 0) cli.exitCode = EXIT_CODES.capacity
   return found
 }

@@ -7,9 +7,12 @@ import {
   formatProblem,
   parseJobFile,
   parseJobObject,
+  peerProblem,
+  slurmScriptOf,
   writtenFields,
   type JobFields,
   type JobOrProblems,
+  type PeerFile,
 } from '../../client/job/file'
 import { preflight } from '../../client/job/preflight'
 import type { Submission } from '../../client/job/submit'
@@ -17,6 +20,7 @@ import type { JobSpec } from '../../core/job/job'
 import type * as filling from '../filling'
 import type * as registry from '../../backends/registry'
 import type { Cli } from '../cli'
+import { shellQuoted } from '../kit/shell'
 import { flagOf, withFlags } from './flags'
 
 /** User input: a file, the script's arguments, and flags. */
@@ -92,7 +96,7 @@ export async function readCheckedJob(cli: Cli, given: JobArguments): Promise<Sub
   const submission = await readJob(cli, given)
   const { BACKENDS } = require('../../backends/registry') as typeof registry
   const warnings = await preflight(cli.context(), submission, Object.keys(BACKENDS))
-  for (const warning of warnings) cli.out.note(cli.out.paintNote.yellow(warning))
+  for (const warning of warnings) cli.out.warn(warning)
   return submission
 }
 
@@ -117,7 +121,8 @@ async function baseOf(
   const ending = extname(file).toLowerCase()
   if (ending === '.py') return baseOfScript(file, scriptArguments)
   if (!JOB_FILES.includes(ending)) {
-    await readText(file)
+    const slurm = slurmScriptOf(await readText(file))
+    if (slurm !== undefined) throw new CrucibleError('usage', ofSlurm(file, slurm))
     throw new CrucibleError('usage', `${file} is neither a job file (.yaml) nor a Python script (.py).`, {
       hint: `For any other program write a job file with "run: ./${basename(file)}".`,
     })
@@ -128,6 +133,11 @@ async function baseOf(
     })
   }
   return baseOfFile(file, nowMs)
+}
+
+function ofSlurm(file: string, { what, keys }: PeerFile): string {
+  const run = `run: bash ${basename(file)}`
+  return formatProblem({ file, ...peerProblem({ what, keys: [`the command is ${run}`, ...keys] }) })
 }
 
 async function baseOfFile(file: string, nowMs: number): Promise<Base> {
@@ -187,9 +197,4 @@ function accept(read: JobOrProblems): Extract<JobOrProblems, { job: unknown }>['
   throw new CrucibleError('usage', read.problems.map(formatProblem).join('\n'), {
     details: { problems: read.problems },
   })
-}
-
-/** A word, quoted for `sh`. */
-function shellQuoted(word: string): string {
-  return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }

@@ -54,7 +54,7 @@ const POINTERS: Readonly<Record<string, string>> = {
     "Machines accept no logins. To see a job's output: `crucible logs -f JOB`.",
   ),
   ...pointers(
-    ['login', 'configure', 'init'],
+    ['login', 'configure'],
     'To set up an account: `crucible setup aws`. To check everything: `crucible doctor`.',
   ),
   ...pointers(['version'], 'To see the version: `crucible --version`.'),

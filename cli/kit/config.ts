@@ -12,6 +12,8 @@ export interface CliConfig {
   isColourWanted: boolean
   /** The command as the user typed it, for suggestions. */
   invocation: string
+  /** False for `CRUCIBLE_SUBMIT_CONFIRM=no`: `submit` asks nothing before it spends money. */
+  confirmsSubmit: boolean
 }
 
 /** Completes the environment of this process for itself and its children. */
@@ -27,11 +29,12 @@ export function readCliConfig(
 ): CliConfig {
   const environment = withDevEnvironment(own)
   if (environment !== own) adoptAws(environment)
-  const { NO_COLOR, TERM } = environment
+  const { NO_COLOR, TERM, CRUCIBLE_SUBMIT_CONFIRM = 'yes' } = environment
   return {
     environment,
     isColourWanted: (NO_COLOR ?? '') === '' && TERM !== 'dumb',
     invocation: invocationOf(environment, script ?? ''),
+    confirmsSubmit: CRUCIBLE_SUBMIT_CONFIRM.trim().toLowerCase() !== 'no',
   }
 }
 

@@ -1,5 +1,6 @@
 import type { TemporalServerErrorCode } from '../dev/temporal/errors'
 import { isCoded } from '../../core/errors'
+import { shellQuoted } from './shell'
 import { CrucibleError, toCrucibleError, type ErrorKind } from '../../client/errors'
 
 /** Requested help and version, which commander reports as errors. */
@@ -37,7 +38,17 @@ function usageError({ message }: Error, { program, args, pointerFor }: CommandLi
   if (pointer !== undefined)
     return new CrucibleError('usage', `Unknown command: ${command}.`, { hint: pointer })
   const meant = suggestion === undefined ? '' : `${suggestion.replace(/^\(|\)$/g, '')} `
-  return new CrucibleError('usage', `${what}.`, { hint: `${meant}See \`${help}\`.` })
+  const ofScript = scriptArgumentsIn(args, /^unknown option '([^']+)'/.exec(what)?.[1])
+  const moved =
+    ofScript === undefined ? '' : `Arguments of the script follow --: \`${program} ${ofScript}\`. `
+  return new CrucibleError('usage', `${what}.`, { hint: `${meant}${moved}See \`${help}\`.` })
+}
+
+/** The arguments with `--` before an option that we do not know, if a script comes before it. */
+function scriptArgumentsIn(args: readonly string[], option: string | undefined): string | undefined {
+  const at = args.findIndex((arg) => option !== undefined && (arg === option || arg.startsWith(`${option}=`)))
+  if (at === -1 || !args.slice(0, at).some((arg) => arg.endsWith('.py'))) return undefined
+  return [...args.slice(0, at), '--', ...args.slice(at)].map(shellQuoted).join(' ')
 }
 
 const KIND_OF_SERVER_ERROR: Readonly<Record<TemporalServerErrorCode, ErrorKind>> = {

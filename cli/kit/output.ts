@@ -51,6 +51,7 @@ export class Output {
   readonly paintNote: Colors
   readonly #stdout: Sink
   readonly #schema: string
+  readonly #warned = new Set<string>()
 
   constructor({ stdout, stderr, isJson, isColourWanted, schema = SCHEMA }: OutputOptions) {
     this.#stdout = stdout
@@ -100,6 +101,13 @@ export class Output {
   /** A remark in addition to the answer. */
   note(text: string): void {
     this.stderr.write(`${plain(text)}\n`)
+  }
+
+  /** Warns in addition to the answer. A command that warns of the same thing at several steps warns once. */
+  warn(text: string): void {
+    if (this.#warned.has(text)) return
+    this.#warned.add(text)
+    this.note(this.paintNote.yellow(text))
   }
 
   /** A table without lines. */

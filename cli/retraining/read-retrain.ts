@@ -33,6 +33,6 @@ export async function readCheckedRetrain(cli: Cli, file: string): Promise<Schedu
   const problems = unknownBackends(named, Object.keys(BACKENDS))
   if (problems.length > 0) throw new CrucibleError('usage', `capacity: ${problems.join('\n')}`)
   const warnings = await preflight(cli.context(), { spec, directory }, Object.keys(BACKENDS))
-  for (const warning of warnings) cli.out.note(cli.out.paintNote.yellow(warning))
+  for (const warning of warnings) cli.out.warn(warning)
   return submission
 }

@@ -19,7 +19,7 @@ export function showNext(cli: Cli, spec: RetrainSpec, count: number): void {
   out.json({ name: spec.name, zone: spec.calendar.zone, runs, skipped, warnings })
   table(cli, spec, runs)
   for (const { nominal, reason } of skipped) out.line(`${nominal}: no run. ${reason}`)
-  for (const warning of warnings) out.note(out.paintNote.yellow(warning))
+  for (const warning of warnings) out.warn(warning)
 }
 
 function table(cli: Cli, spec: RetrainSpec, runs: readonly ScheduledRun[]): void {
@@ -48,7 +48,7 @@ export function showCreated(cli: Cli, spec: RetrainSpec, created: ScheduleCreate
   )
   table(cli, spec, runs)
   for (const { nominal, reason } of skipped) out.line(`${nominal}: no run. ${reason}`)
-  for (const warning of warnings) out.note(out.paintNote.yellow(warning))
+  for (const warning of warnings) out.warn(warning)
 }
 
 export function showList(cli: Cli, schedules: readonly ScheduleSummary[]): void {
@@ -117,7 +117,7 @@ function showRunning(cli: Cli, status: RetrainStatus): void {
     out.line(`  ${part.padEnd(11)} ${jobId}  ${jobState ?? 'running'}`)
   if (verdict !== undefined) out.line(`  ${'quality'.padEnd(11)} ${verdict.message}`)
   if (state === 'awaiting-approval') out.line(`  ${cli.asCalled(howToApprove({ schedule, run }))}`)
-  for (const warning of warnings) out.note(out.paintNote.yellow(warning))
+  for (const warning of warnings) out.warn(warning)
   if (trouble !== undefined) out.note(out.paintNote.yellow(`trouble: ${trouble}`))
 }
 

@@ -14,6 +14,8 @@ import { submissionOf } from './history'
 export interface Code {
   /** Reference of the bundle; null if nothing is sent. */
   ref: BundleRef | null
+  /** What is not sent, and other surprises, in sentences. */
+  warnings: readonly string[]
   upload(jobId: string): Promise<void>
   /** Uploads it under another key than that of a job. */
   uploadTo(key: string): Promise<void>
@@ -22,9 +24,15 @@ export interface Code {
 
 export const NO_CODE: Code = {
   ref: null,
+  warnings: [],
   upload: async () => {},
   uploadTo: async () => {},
   remove: async () => {},
+}
+
+/** Paths of a job's folder that are never sent. */
+export function leftOutOf({ directory }: JobSpec['checkpoint']): string[] {
+  return directory === undefined ? [] : [directory]
 }
 
 /** Packs a folder, without the job's checkpoint directory. Throws a `BundleError` that names files that cannot be sent. */
@@ -33,12 +41,12 @@ export async function codeOf(
   directory: string,
   { checkpoint, setup }: Pick<JobSpec, 'checkpoint' | 'setup'>,
 ): Promise<Code> {
-  const leaveOut = checkpoint.directory === undefined ? [] : [checkpoint.directory]
-  const bundle = await packBundle({ directory, leaveOut, limits: BUNDLE_LIMITS })
-  const { sha256, sizeBytes, files } = bundle
+  const bundle = await packBundle({ directory, leaveOut: leftOutOf(checkpoint), limits: BUNDLE_LIMITS })
+  const { sha256, contentSha256, sizeBytes, files, warnings } = bundle
   const requirements = await readRequirements(directory, setup)
   return {
-    ref: { sha256, sizeBytes, files, requirements },
+    ref: { sha256, contentSha256, sizeBytes, files, requirements },
+    warnings,
     upload: async (jobId) => void (await storeBundle(store, jobId, bundle)),
     uploadTo: async (key) => void (await storeBundleAt(store, key, bundle)),
     remove: bundle.remove,
@@ -68,5 +76,5 @@ export async function codeFrom(store: ObjectStore, from: string): Promise<Code> 
     }
   }
   const upload = (jobId: string): Promise<void> => uploadTo(layout.bundle(jobId, ref.sha256))
-  return { ref, upload, uploadTo, remove: async () => {} }
+  return { ref, warnings: [], upload, uploadTo, remove: async () => {} }
 }

@@ -1,16 +1,11 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, extname, join } from 'node:path'
 import type { JobSpec } from '../../core/job/job'
+import { SOURCE_BYTES_MAX, SOURCE_ENDINGS, SOURCES_MAX } from './sources'
 import type { Submission } from './submit'
 
 /** A program that mentions one of these knows where its checkpoints go. */
 const KNOWS_CRUCIBLE = /CRUCIBLE_(?:CHECKPOINT_DIR|RESUME_FROM)|crucible_job/
-/** Endings of files that may show where a program saves. */
-const SOURCE_ENDINGS = new Set(['.py', '.sh', '.ipynb', '.yaml', '.yml', '.toml', '.json', '.cfg', '.ini'])
-/** Larger files are data. */
-const SOURCE_BYTES_MAX = 512 * 1024
-/** Limit for a search without noticeable delay; for a larger folder, only certain findings are reported. */
-const SOURCES_MAX = 300
 
 /**
  * Returns warnings about the checkpoints of an interruptible job before it runs. The check is a text search: it warns of nothing if the

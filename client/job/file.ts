@@ -8,10 +8,12 @@ import { SECOND_MS } from '../../core/time/time'
 export {
   parseJobFile,
   parseJobObject,
+  peerProblem,
   writtenFields,
   type Job,
   type JobOrProblems,
 } from '../../intake/job-file'
+export { slurmScriptOf, type PeerFile } from '../../intake/peers'
 export { formatProblem, type Path, type Problem } from '../../intake/problem'
 export { parseBackendChoice } from '../../intake/written'
 export { parseWhatIf, WHAT_IF_FORMS } from '../../intake/what-if'

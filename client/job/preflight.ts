@@ -1,12 +1,17 @@
 /** Problems of a job that can be found before anything is sent: shown by `plan` and `--dry-run`, and refused by `submit`. */
-import { basename, posix } from 'node:path'
+import { basename } from 'node:path'
 import { ACCELERATORS, findAccelerator } from '../../core/accelerators'
+import { isCoded, messageOf } from '../../core/errors'
 import { secretsNeeded, type JobSpec } from '../../core/job/job'
 import { nearest } from '../../intake/nearest'
-import { BUNDLE_LIMITS } from '../../storage/bundles'
-import { readTree } from '../../storage/bundle-tree'
+import { BUNDLE_LIMITS, readPackable } from '../../storage/bundles'
+import type { Tree } from '../../storage/bundle-tree'
 import type { Context } from '../context'
 import { CrucibleError } from '../errors'
+import { leftOutOf } from './bundle'
+import { leftOutWarnings } from './left-out'
+import { scriptOf, scriptProblems } from './scripts'
+import { secretProblems, secretWarnings } from './secrets'
 import type { Submission } from './submit'
 
 /** Throws `usage` with every problem; returns warnings about possible ones. */
@@ -15,26 +20,24 @@ export async function preflight(
   submission: Submission,
   knownBackends: readonly string[],
 ): Promise<string[]> {
-  const { spec } = submission
+  const { spec, directory } = submission
+  const { tree, problem } = await packableOf(submission)
   const problems = [
-    ...(await missingScript(submission)),
+    ...(problem === undefined ? [] : [problem]),
+    ...missingScript(submission, tree),
+    ...(tree === undefined ? [] : await scriptProblems(spec, { root: directory!, entries: tree.entries })),
     ...unknownBackends(
       spec.backends.map(({ backend }) => backend),
       knownBackends,
     ),
-    ...unsetSecrets(context, spec),
+    ...secretProblems(context, secretsNeeded(spec)),
   ]
   if (problems.length > 0) throw new CrucibleError('usage', problems.join('\n'), { details: { problems } })
-  return unknownAccelerators(spec)
-}
-
-/** The secrets that a job needs and that are not set here, as a sentence with the remedy. */
-export function unsetSecrets({ config }: Context, spec: JobSpec): string[] {
-  const missing = secretsNeeded(spec).filter((name) => config.environment[name] === undefined)
-  if (missing.length === 0) return []
-  const [what, verb, them] = missing.length === 1 ? ['secret', 'is', 'it'] : ['secrets', 'are', 'them']
   return [
-    `The job needs the ${what} ${missing.join(', ')}, which ${verb} not set here. Set ${them} in the environment of this command, such as \`${missing[0]}=... crucible submit ...\`.`,
+    ...(tree?.warnings ?? []),
+    ...(tree === undefined ? [] : await leftOutWarnings(spec, { root: directory!, entries: tree.entries })),
+    ...secretWarnings(context, spec),
+    ...unknownAccelerators(spec),
   ]
 }
 
@@ -59,11 +62,20 @@ function meant(word: string, candidates: readonly string[]): string {
   return near === undefined ? '' : ` Did you mean ${near}?`
 }
 
-/** Limit on the files searched for similar names. */
-const LOOKED_AT_MAX = 10 * BUNDLE_LIMITS.files
+/** The files that would be sent along; the problem if they would be refused; neither without a folder. */
+async function packableOf({ spec, directory }: Submission): Promise<{ tree?: Tree; problem?: string }> {
+  if (typeof directory !== 'string') return {}
+  const leaveOut = leftOutOf(spec.checkpoint)
+  try {
+    return { tree: await readPackable({ directory, leaveOut, limits: BUNDLE_LIMITS }) }
+  } catch (error) {
+    if (isCoded(error, 'bundle')) return { problem: messageOf(error) }
+    throw error
+  }
+}
 
 /** The command's script, if it would be sent along but does not exist. */
-async function missingScript({ spec, directory }: Submission): Promise<string[]> {
+function missingScript({ spec, directory }: Submission, tree: Tree | undefined): string[] {
   // The code of an earlier job ran before.
   if (directory === undefined) return []
   const script = scriptOf(spec.run)
@@ -75,51 +87,12 @@ async function missingScript({ spec, directory }: Submission): Promise<string[]>
       `The command runs ${script}, but nothing is sent along. Set its folder with workdir or --workdir.`,
     ]
   }
-  const leaveOut = spec.checkpoint.directory === undefined ? [] : [spec.checkpoint.directory]
-  const { entries, isWhole } = await readTree(directory, leaveOut, LOOKED_AT_MAX)
+  const { entries = [] } = tree ?? {}
   const files = entries.filter(({ kind }) => kind !== 'folder').map(({ path }) => path)
   const isBehindLink = entries.some(({ kind, path }) => kind === 'link' && script.startsWith(`${path}/`))
-  if (!isWhole || isBehindLink || files.includes(script)) return []
+  if (tree === undefined || isBehindLink || files.includes(script)) return []
   const near = nearest(script, files) ?? files.find((path) => basename(path) === basename(script))
   return [
     `The command runs ${script}, which is not among the files that are sent along from ${directory}.${near === undefined ? '' : ` Did you mean ${near}?`}`,
   ]
-}
-
-/** Programs whose first non-option argument is a script. */
-const INTERPRETER = /^(?:python[\d.]*|bash|sh)$/
-/** Programs that start a Python script after their own options. */
-const LAUNCHER = /^(?:torchrun|accelerate|deepspeed|horovodrun|mpirun)$/
-/** Commands without an effect on the script. */
-const HARMLESS = /^(?:pip3?|export|set|echo|nvidia-smi|ulimit|true|:)$/
-
-/**
- * The file in the working directory that a command runs first, such as `train.py` in `python3 -u train.py --lr 3`. `undefined` if
- * that is uncertain.
- */
-export function scriptOf(run: string): string | undefined {
-  for (const line of run.split(/\n|&&|;/)) {
-    const words = line.trim().split(/\s+/)
-    while (/^\w+=/.test(words[0] ?? '')) words.shift()
-    if (words[0] === 'exec') words.shift()
-    const [program = '', ...rest] = words
-    if (program === '' || program.startsWith('#') || HARMLESS.test(program)) continue
-    const script = program.startsWith('./') ? program : scriptAmong(program, rest)
-    return script !== undefined && isPlainPath(script) ? posix.normalize(script) : undefined
-  }
-  return undefined
-}
-
-function scriptAmong(program: string, words: string[]): string | undefined {
-  if (LAUNCHER.test(program)) return words.find((word) => word.endsWith('.py'))
-  if (!INTERPRETER.test(program)) return undefined
-  const first = words.findIndex((word) => !/^-[uOBIEsS]+$/.test(word))
-  const script = words[first]
-  // `-m module`, `-c code`, a pipe.
-  return script === undefined || script.startsWith('-') ? undefined : script
-}
-
-/** Whether a path has no shell syntax and stays inside the folder. */
-function isPlainPath(path: string): boolean {
-  return /^[\w./+@=-]+$/.test(path) && !path.startsWith('/') && !posix.normalize(path).startsWith('..')
 }

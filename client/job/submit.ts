@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { TypedSearchAttributes } from '@temporalio/common'
 import { makeDeploymentId, makeJobId } from '../../core/ids'
-import { secretsNeeded, type JobSpec } from '../../core/job/job'
+import { codeDigest, type JobSpec } from '../../core/job/job'
 import type { JobInput, JobSource } from '../../core/messages'
 import { JOB_ID_PATTERN, jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
 import { ensureDeployment } from '../../storage/deployment'
@@ -20,7 +20,7 @@ import { CrucibleError, GRPC, grpcCodeOf, isTemporals } from '../errors'
 import { sourceOf } from './go-on'
 import { submissionOf } from './history'
 import { uiUrlOf } from './read-view'
-import { unsetSecrets } from './preflight'
+import { secretsOf, secretWarnings } from './secrets'
 import { warningsFor } from './saved'
 import { detailsOf, summaryInMarkdown, summaryOf } from './submit-words'
 import { isQueueServed } from '../workers'
@@ -82,10 +82,16 @@ export async function submit(context: Context, submission: Submission): Promise<
       source,
       isRehearsal: submission.isRehearsal || undefined,
     }
+    // A record names the code by the digest of its bytes, and another copy of the same code may have another one.
+    if ((await store.head(layout.record(id, 0))) === undefined) await code.upload(id)
     const standing = await enter(context, input)
     if (standing.isStarted) return await answer(context, standing.input)
-    const warnings = [...(await checkpointAdvice(submission)), ...(await warningsFor(context, spec, from))]
-    await code.upload(id)
+    const warnings = [
+      ...code.warnings,
+      ...secretWarnings(context, spec),
+      ...(await checkpointAdvice(submission)),
+      ...(await warningsFor(context, spec, from)),
+    ]
     await seal(context, id, secrets)
     return { ...(await answer(context, standing.input, await start(context, standing.input))), warnings }
   } finally {
@@ -106,14 +112,6 @@ function checkId(id: string): void {
   throw new CrucibleError('usage', `"${id}" is not a valid job id.`, {
     hint: 'Begin with a letter and write at most 40 of a-z, 0-9 and inner dashes, such as nightly-2027-01-31.',
   })
-}
-
-/** The values of a job's secrets, from the caller's environment; all missing ones are reported together. */
-export function secretsOf(context: Context, spec: JobSpec): SecretValues {
-  const [unset] = unsetSecrets(context, spec)
-  if (unset !== undefined) throw new CrucibleError('usage', unset)
-  const secrets = secretsNeeded(spec)
-  return Object.fromEntries(secrets.map((name) => [name, context.config.environment[name]!]))
 }
 
 async function codeFor({ store }: Context, { directory, from, spec }: Submission): Promise<Code> {
@@ -147,7 +145,7 @@ async function enter({ store }: Context, input: JobInput): Promise<{ isStarted: 
 
 /** The parts in which a repeated submission must equal the stored one. */
 function contentOf({ spec, bundle, source, isRehearsal }: JobInput): unknown {
-  return { spec, bundle: bundle?.sha256, source, isRehearsal }
+  return { spec, bundle: bundle === null ? undefined : codeDigest(bundle), source, isRehearsal }
 }
 
 async function seal({ store, config }: Context, jobId: string, values: SecretValues): Promise<void> {

@@ -5,15 +5,18 @@ import { makeDeploymentId } from '../../core/ids'
 import { nextRuns, type ScheduledRun } from '../../core/retraining/run-dates'
 import { writtenFrom } from '../../core/retraining/schedule-dates'
 import type { SkippedDate } from '../../core/time/calendar'
+import { codeDigest } from '../../core/job/job'
 import type { RetrainInput } from '../../core/retraining/run'
 import type { RetrainSpec } from '../../core/retraining/retraining'
 import type { Retrain } from '../../intake/retrain'
 import { ensureDeployment } from '../../storage/deployment'
 import { asStored, isStoredAlike } from '../../storage/json'
 import { layout } from '../../storage/layout'
+import type { ObjectStore } from '../../storage/store'
 import { putRevision, readRevisions, type ScheduleRevision } from '../../storage/schedules'
 import { ensureDeploymentKey, scheduleKey, sealSecrets, type SecretValues } from '../../storage/secrets'
 import { codeOf, NO_CODE, type Code } from '../job/bundle'
+import { secretValues, surprisingValues, type SecretOwner } from '../job/secrets'
 import type { Context } from '../context'
 import { checkSameDeployment } from '../deployment'
 import { CrucibleError } from '../errors'
@@ -37,6 +40,8 @@ export interface ScheduleCreated {
   skipped: SkippedDate[]
   warnings: string[]
 }
+
+const RUNS: SecretOwner = { needs: 'The runs need', command: 'crucible schedule create FILE' }
 
 /** Dates shown after a change. */
 const SHOWN = 4
@@ -68,7 +73,7 @@ async function put(
 ): Promise<ScheduleCreated> {
   const { store, config } = context
   const { spec, secrets } = retrain
-  const values = secretValues(context, secrets)
+  const values = secretValues(context, secrets, RUNS)
   await checkSameDeployment(context, await context.temporal())
   const code = directory === null ? NO_CODE : await codeOf(store, directory, retrain.sample)
   try {
@@ -91,7 +96,7 @@ async function put(
       isNew,
       runs,
       skipped,
-      warnings: warningsOf(spec, runs),
+      warnings: [...code.warnings, ...surprisingValues(context, secrets), ...warningsOf(spec, runs)],
     }
   } finally {
     await code.remove()
@@ -113,15 +118,17 @@ async function revise(context: Context, { kind, input, code, values }: Change): 
   const isGone = newest === undefined || newest.kind === 'deleted'
   const isSame =
     !isGone && isStoredAlike(contentOf({ ...input, revision: newest.revision }), contentOf(newest.input))
+  const isComplete = isSame && kind !== 'secrets' && (await isCodeStored(store, newest.input))
   if (!isGone && !isSame && kind === 'created') {
     throw new CrucibleError('usage', `A schedule ${name} already exists with other content.`, {
       hint: `Change it with \`crucible schedule update FILE\`, or give the file another name.`,
     })
   }
-  const revision = isSame && kind !== 'secrets' ? newest.revision : (newest?.revision ?? 0) + 1
-  if (input.bundle !== null) await code?.uploadTo(layout.scheduleBundle(name, input.bundle.sha256))
+  const revision = isComplete ? newest.revision : (newest?.revision ?? 0) + 1
+  if (input.bundle !== null && !isComplete)
+    await code?.uploadTo(layout.scheduleBundle(name, input.bundle.sha256))
   await sealValues(context, { name, revision }, values)
-  if (isSame && kind !== 'secrets') return newest
+  if (isComplete) return newest
   const made: ScheduleRevision = {
     revision,
     atMs: context.now(),
@@ -135,24 +142,16 @@ async function revise(context: Context, { kind, input, code, values }: Change): 
   })
 }
 
-/** Returns the content of a revision without the Web UI's address, which may differ between clients. */
-function contentOf(input: ScheduleRevision['input']): object {
-  return without(input, ['uiUrl'])
+/** Returns the content of a revision without the Web UI's address, which may differ between clients, and with its code by its digest. */
+function contentOf({ bundle, ...input }: ScheduleRevision['input']): object {
+  return { ...without(input, ['uiUrl']), code: bundle === null ? null : codeDigest(bundle) }
 }
 
-/** The values of secrets from the caller's environment; all missing ones are reported together. */
-function secretValues({ config }: Context, names: readonly string[]): SecretValues {
-  const missing = names.filter((name) => config.environment[name] === undefined)
-  if (missing.length > 0) {
-    throw new CrucibleError(
-      'usage',
-      `The runs need ${missing.join(', ')}, which the environment does not set.`,
-      {
-        hint: `Set them for this command, such as \`${missing[0]}=... crucible schedule create FILE\`.`,
-      },
-    )
-  }
-  return Object.fromEntries(names.map((name) => [name, config.environment[name]!]))
+async function isCodeStored(
+  store: ObjectStore,
+  { schedule, bundle }: ScheduleRevision['input'],
+): Promise<boolean> {
+  return bundle === null || (await store.head(layout.scheduleBundle(schedule, bundle.sha256))) !== undefined
 }
 
 async function sealValues(
@@ -174,7 +173,7 @@ export async function renewSecrets(
 ): Promise<{ revision: number; secrets: string[] }> {
   const { input, revision: current } = await currentOf(context, name)
   if (input.secrets.length === 0) return { revision: current, secrets: [] }
-  const values = secretValues(context, input.secrets)
+  const values = secretValues(context, input.secrets, RUNS)
   const revision = await revise(context, { kind: 'secrets', input, values })
   await establish(context, revision)
   return { revision: revision.revision, secrets: input.secrets }

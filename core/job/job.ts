@@ -115,7 +115,12 @@ export function secretsNeeded({ secrets, imageLogin }: Pick<JobSpec, 'secrets' |
 
 /** The user's code, packed. */
 export interface BundleRef {
+  /** Digest of its bytes, times of the files included; part of its key in the store. */
   sha256: string
+  /**
+   * Digest of the files alone, equal for every copy of the same code: see `codeDigest`. Missing for a bundle of a version without it.
+   */
+  contentSha256?: string
   sizeBytes: number
   files: number
   /**
@@ -123,6 +128,11 @@ export interface BundleRef {
    * versions.
    */
   requirements?: string[]
+}
+
+/** The digest by which code is compared: other times of the files are not other code. */
+export function codeDigest({ contentSha256, sha256 }: Pick<BundleRef, 'contentSha256' | 'sha256'>): string {
+  return contentSha256 ?? sha256
 }
 
 /** States of a job; the reason explains the state. @public */

@@ -1,5 +1,6 @@
 import { picked } from '../defined'
 import type { Expected, Forecast } from './forecast'
+import type { JobReason } from './job'
 import type { MicroUsd } from '../money/money'
 import type { Capabilities } from '../capabilities'
 import type { InputSize } from './input-size'
@@ -190,8 +191,21 @@ export function excerptOf(plan: Plan): PlanExcerpt {
   }
 }
 
+/**
+ * What a job would do with a plan: start, wait for capacity or an answer, or end because nothing can change in its favour.
+ * @experimental
+ */
+export type Prospect =
+  | { kind: 'place' }
+  | { kind: 'wait'; reason: string }
+  | { kind: 'never'; reason: JobReason; message: string; hint?: string }
+
 /** A plan as it is sent: small enough for Temporal with thousands of offers. @experimental */
 export interface PlanReport extends PlanExcerpt, Pick<PlanFacts, 'named'> {
+  /** What the job would do now; missing from a worker of a version without it. */
+  prospect?: Prospect
+  /** Backends that the job names and this deployment does not have; missing without any. */
+  absentBackends?: BackendName[]
   /** The offer that the request asks to explain, null if no offer has that name; missing if it asks for none. */
   explained?: OfferExplained | null
   /** The placements after the best ones, in order; the last of very many are only counted. */
@@ -319,6 +333,8 @@ export interface Order {
   expected?: Expected
   /** When the runner starts. If it starts after the launch, a silent one is started again before its machine is given up. */
   runnerStart: Capabilities['runnerStart']
+  /** The `contentSha256` of its bundle; missing without one. */
+  codeSha256?: string
   /** Digest of the runner program: a job keeps the runner that it started with through upgrades. */
   runnerSha256: string
   /** The object store as the machine reaches it. */

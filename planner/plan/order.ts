@@ -68,6 +68,7 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     isPaced: capabilities.pace?.launchesPerMinute === undefined ? undefined : true,
     ...(capabilities.imageRunner === 'provider' &&
       defined({ image, requirements: input.bundle?.requirements })),
+    codeSha256: input.bundle?.contentSha256,
     runner: runnerOrder(input, {
       best: best.offer,
       capabilities,

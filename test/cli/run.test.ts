@@ -19,6 +19,7 @@ const WITHOUT_SERVER: Record<string, { args: string[]; exitCode: number }> = {
   submit: { args: ['job.yaml'], exitCode: 7 },
   plan: { args: ['job.yaml'], exitCode: 0 },
   analyze: { args: ['missing.py'], exitCode: 2 },
+  init: { args: ['missing.py'], exitCode: 2 },
   cancel: { args: ['job-none'], exitCode: 5 },
   retry: { args: ['job-none'], exitCode: 5 },
   schedule: { args: ['show', 'none'], exitCode: 5 },
@@ -186,6 +187,14 @@ describe('crucible', () => {
       stderr: "error: unknown command 'lsit'.\nDid you mean list? See `crucible --help`.\n",
     })
     expect((await world.run('list', '--jsno')).stderr).toContain('Did you mean --json?')
+  })
+
+  it('says how to give options to a script', async () => {
+    const { stderr } = await world.run('submit', 'train.py', '--gpus', '1', '--lr', '3e-4', '--note=a b')
+    expect(stderr).toBe(
+      "error: unknown option '--lr'.\nArguments of the script follow --: `crucible submit train.py --gpus 1 -- --lr 3e-4 '--note=a b'`. See `crucible submit --help`.\n",
+    )
+    expect((await world.run('submit', 'job.yaml', '--lr', '3')).stderr).not.toContain('follow --')
   })
 
   it('takes --json after -- for an argument of the script', async () => {

@@ -339,6 +339,50 @@ env:
     expect(complaints(`${text}\n`)).toEqual([complaint])
   })
 
+  it.each([
+    [
+      'env: { A: $TOKEN }',
+      '2:11: env.A has "$TOKEN", but no shell reads this field: the program would get the text as it is written. To send the value that it has here, add --env A="$TOKEN", or A to secrets; for its value on the machine, in run, write: export A=$TOKEN.',
+    ],
+    [
+      'env: { PATH: "/opt/bin:$PATH" }',
+      '2:14: env.PATH has "$PATH", but no shell reads this field: the program would get the text as it is written. In run, write: export PATH=/opt/bin:$PATH.',
+    ],
+    [
+      'env:\n  OUT: ${OUT:-/tmp/my out}',
+      '3:8: env.OUT has "${OUT:-/tmp/my out}", but no shell reads this field: the program would get the text as it is written. In run, write: export OUT="${OUT:-/tmp/my out}".',
+    ],
+    [
+      'env: { DATA: ~/data }',
+      '2:14: env.DATA has "~", but no shell reads this field: the program would get the text as it is written. In run, write: export DATA=~/data.',
+    ],
+    [
+      'env: { A: ${OUT:-/x} }',
+      '2:11: ${ begins a mapping in YAML here, and no shell reads a job file. Write it in run, whose shell replaces it, such as export OUT=${OUT:-/tmp/out}.',
+    ],
+    [
+      'name: run-$USER',
+      '2:7: name "run-$USER" is not lower-case letters, digits and inner dashes. No shell reads this field: write run-user, or leave it out and submit with --name "run-$USER".',
+    ],
+    [
+      'workdir: ~/project',
+      '2:10: workdir has "~", but no shell reads this field: the program would get the text as it is written. Write what it stands for.',
+    ],
+    [
+      'inputs: { a: "s3://$BUCKET/a" }',
+      '2:14: inputs.a has "$BUCKET", but no shell reads this field: the program would get the text as it is written. Write what it stands for.',
+    ],
+  ])('has no text for a shell outside of commands: %s', (field, complaint) => {
+    expect(complaints(`run: x\n${field}\n`)).toEqual([complaint])
+  })
+
+  it('has dollars, tildes and commands that no shell would replace', () => {
+    const env = 'env: { A: "^a$", B: "$5", C: "a~b", D: "5 $", E: "~" }'
+    expect(complaints(`run: echo $HOME ~\nsetup: ls ~/x\n${env}\nbudget: $5\n`)).toEqual([
+      expect.stringContaining('env.E has "~"'),
+    ])
+  })
+
   it('is no secret in itself', () => {
     const harmless =
       'TOKENIZERS_PARALLELISM: false\n  EOS_TOKEN: <|endoftext|>\n  MAX_TOKENS: 5\n  API_KEY: ""\n  KEYBOARD: x'

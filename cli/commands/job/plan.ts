@@ -60,7 +60,7 @@ async function plan(cli: Cli, given: JobArguments): Promise<void> {
   if (explained === undefined)
     showPlan(cli.out, found.plan, { nowMs: cli.now(), isAll: given.flags['all'] === true })
   else showOffer(cli.out, explained)
-  for (const warning of warnings) cli.out.note(cli.out.paintNote.yellow(warning))
+  for (const warning of warnings) cli.out.warn(warning)
 }
 
 const NAMED_MAX = 5

@@ -11,6 +11,9 @@ import type { JobArguments } from '../../job/read-job'
 import type * as jobReading from '../../job/read-job'
 import type * as goingOn from '../../../client/job/go-on'
 import type * as submitting from '../../../client/job/submit'
+import type * as expecting from '../../../client/job/expect'
+import type * as finding from '../../../client/job/find-job'
+import type * as agreement from '../../job/agreement'
 import type * as following from '../../job/follow'
 import type * as planning from '../../job/planning'
 
@@ -21,6 +24,7 @@ interface Options extends Readonly<Record<string, unknown>> {
   workdir?: string
   follow?: boolean
   dryRun?: boolean
+  yes?: boolean
 }
 
 export function define(command: Command, cli: Cli): void {
@@ -41,6 +45,7 @@ export function define(command: Command, cli: Cli): void {
     )
     .option('--fresh', 'with --from: start over, without a checkpoint')
     .option('-f, --follow', "print the job's log and exit with its outcome; Ctrl-C leaves the job running")
+    .option('--yes', 'submit without asking, also in a terminal')
     .option('--dry-run', 'show what would be submitted and where it would run')
     .addHelpText(
       'after',
@@ -62,6 +67,13 @@ async function run(cli: Cli, given: JobArguments, options: Options): Promise<voi
   const { readCheckedJob } = require('../../job/read-job') as typeof jobReading
   const submission = await readCheckedJob(cli, given)
   if (options.dryRun === true) return dryRun(cli, submission)
+  const expectation = await expectationOf(cli, submission)
+  const { showExpected, isSubmissionAgreed } = require('../../job/agreement') as typeof agreement
+  if (expectation !== undefined) {
+    showExpected(cli, submission.spec, { expectation, isNote: options.follow === true })
+    const isAgreed = await isSubmissionAgreed(cli, expectation, options.yes === true)
+    if (!isAgreed) return cli.out.line('Nothing was submitted.')
+  }
   const { submit } = require('../../../client/job/submit') as typeof submitting
   const submitted = await submit(cli.context(), submission)
   tell(cli, submitted, options.follow === true)
@@ -71,6 +83,19 @@ async function run(cli: Cli, given: JobArguments, options: Options): Promise<voi
   const view = await follow(cli, submitted.id)
   cli.out.json(documentOf(submitted, spec, view))
   if (view !== undefined) cli.exitCode = exitCodeOf(view)
+}
+
+/** What the job may expect; `undefined` if it was submitted before, so that nothing new happens. */
+async function expectationOf(
+  cli: Cli,
+  { spec, from, isFresh, id }: Submission,
+): Promise<expecting.Expectation | undefined> {
+  const context = cli.context()
+  const { submissionWithId } = require('../../../client/job/find-job') as typeof finding
+  if (id !== undefined && (await submissionWithId(context, id).catch(() => undefined)) !== undefined)
+    return undefined
+  const { expectPlace } = require('../../../client/job/expect') as typeof expecting
+  return expectPlace(context, { spec, from: isFresh === true ? undefined : from })
 }
 
 function documentOf(
@@ -96,7 +121,7 @@ async function dryRun(cli: Cli, submission: Submission): Promise<void> {
   if (source !== null) cli.out.line(`Resumes from ${sourceInWords(source)}`)
   cli.out.line()
   showPlan(cli.out, plan, { nowMs: cli.now() })
-  for (const warning of warnings) cli.out.note(cli.out.paintNote.yellow(warning))
+  for (const warning of warnings) cli.out.warn(warning)
 }
 
 function sourceInWords({ jobId, checkpoint: { step, id } }: JobSource): string {
@@ -123,7 +148,7 @@ function tell(
     say(`  status    ${cli.invocation} show ${id}`)
     say(`  cancel    ${cli.invocation} cancel ${id}`)
   }
-  for (const warning of warnings) out.note(out.paintNote.yellow(warning))
+  for (const warning of warnings) out.warn(warning)
   if (!isServed) {
     out.note(
       out.paintNote.yellow(

@@ -6,6 +6,7 @@ import { countArgument } from '../../kit/arguments'
 import { checkOptions } from '../../kit/action-options'
 import type { Cli } from '../../cli'
 import { examples } from '../../examples'
+import type * as expecting from '../../../client/job/expect'
 import type * as clientRuns from '../../../client/retraining/schedule-runs'
 import type * as clientSchedules from '../../../client/retraining/schedules'
 import type * as reading from '../../retraining/read-retrain'
@@ -169,9 +170,18 @@ async function put(
   }
   const { readCheckedRetrain } = require('../../retraining/read-retrain') as typeof reading
   const submission = await readCheckedRetrain(cli, name)
+  await checkPlace(cli, submission)
   const { createSchedule, updateSchedule } = schedules
   const made = await (action === 'create' ? createSchedule : updateSchedule)(cli.context(), submission)
   ;(require('../../retraining/schedule-text') as typeof texts).showCreated(cli, submission.retrain.spec, made)
+}
+
+/** Refuses a job that no offer can run. Capacity that is reserved for each run comes later, and a quota may be raised until then. */
+async function checkPlace(cli: Cli, { retrain }: clientSchedules.ScheduleSubmission): Promise<void> {
+  if (retrain.spec.capacity !== undefined) return
+  const { expectPlace, QUOTA } = require('../../../client/job/expect') as typeof expecting
+  const { warnings } = await expectPlace(cli.context(), { spec: retrain.sample, allowed: [QUOTA] })
+  for (const warning of warnings) cli.out.warn(warning)
 }
 
 /** The rules of a file, or of a schedule. */

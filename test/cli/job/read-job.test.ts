@@ -231,6 +231,14 @@ describe('a job file with an earlier job', () => {
 })
 
 describe('what is no job', () => {
+  it('is recognised as a batch script of Slurm, with its options', async () => {
+    const path = file('train.sbatch', '#!/bin/bash\n#SBATCH --gpus=2\n#SBATCH -t 90\nsrun python train.py\n')
+    await expect(read(path)).rejects.toMatchObject({
+      kind: 'usage',
+      message: `${path}: this is a Slurm batch script. Write a job file. There, the command is run: bash train.sbatch; --gpus is resources: { gpus: 2 }; -t is deadline: 90m.`,
+    })
+  })
+
   it.each([
     ['nothing', [], /Nothing to submit/],
     ['a file that is not there', ['job.yaml'], /There is no file job.yaml here/],

@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { preflight, scriptOf } from '../../../client/job/preflight'
+import { preflight } from '../../../client/job/preflight'
 import type { JobSpec } from '../../../core/job/job'
 import { ClientWorld, SPEC } from '../world'
 
@@ -20,31 +20,6 @@ afterEach(() => world.remove())
 
 const check = (spec: Partial<JobSpec>, folder: string | null | undefined = directory): Promise<string[]> =>
   preflight(world.context, { spec: { ...SPEC, ...spec }, directory: folder }, ['local', 'ec2'])
-
-describe('the script of a command', () => {
-  it.each([
-    ['python3 train.py', 'train.py'],
-    ['python -u ./train.py --lr 3', 'train.py'],
-    ['PYTHONUNBUFFERED=1 python3.11 src/train.py', 'src/train.py'],
-    ['./run.sh', 'run.sh'],
-    ['bash run.sh && python3 other.py', 'run.sh'],
-    ['torchrun --nproc_per_node=8 train.py', 'train.py'],
-    ['accelerate launch --mixed_precision bf16 train.py', 'train.py'],
-    ['# first\npip install -r requirements.txt\npython3 train.py', 'train.py'],
-    ['exec python3 train.py', 'train.py'],
-    ['python3 -m package.train', undefined],
-    ['python3 -c "print(1)"', undefined],
-    ['python3 $SCRIPT', undefined],
-    ['python3 "my train.py"', undefined],
-    ['python3 /opt/train.py', undefined],
-    ['cd src && python3 train.py', undefined],
-    ['git clone x; python3 train.py', undefined],
-    ['nvidia-smi', undefined],
-    ['make train', undefined],
-  ])('of %j is %s', (run, script) => {
-    expect(scriptOf(run)).toBe(script)
-  })
-})
 
 describe('before a job is sent', () => {
   it.each([
@@ -93,6 +68,37 @@ describe('before a job is sent', () => {
         ],
       },
     })
+  })
+
+  it('a folder that would be refused is refused', async () => {
+    writeFileSync(join(directory, '.env'), 'A=1')
+    await expect(check({ run: 'python3 nosuch.py' })).rejects.toMatchObject({
+      details: { problems: [expect.stringContaining('files that look like secrets')] },
+    })
+  })
+
+  it('a file that no machine can run is found', async () => {
+    writeFileSync(join(directory, 'run.sh'), '#!/bin/sh\r\necho hi\r\n')
+    await expect(check({ run: './run.sh' })).rejects.toMatchObject({
+      details: {
+        problems: [expect.stringContaining('chmod +x run.sh'), expect.stringContaining('carriage return')],
+      },
+    })
+  })
+
+  it('an empty secret is refused, and space around one is warned about unless it is a key in lines', async () => {
+    const values = { EMPTY: '', NEWLINE: 'abc\n', SPACE: ' abc', KEY: '-----BEGIN\nabc\n', FINE: 'a b' }
+    const other = await ClientWorld.make(values)
+    const from = (secrets: string[]): Promise<string[]> =>
+      preflight(other.context, { spec: { ...SPEC, run: 'true', secrets }, directory: null }, ['local'])
+    await expect(from(['EMPTY', 'FINE'])).rejects.toMatchObject({
+      message: expect.stringMatching(/^The job needs the secret EMPTY, which is empty here: check/),
+    })
+    expect(await from(['NEWLINE', 'SPACE', 'KEY', 'FINE'])).toEqual([
+      'The secret NEWLINE ends with a line break, which its program gets too. To leave it out, write NEWLINE="$(cat FILE)".',
+      'The secret SPACE begins or ends with a space, which its program gets too. Remove it if it is a slip.',
+    ])
+    await other.remove()
   })
 
   it('an unknown accelerator is warned about, since it may be new', async () => {

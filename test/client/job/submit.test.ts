@@ -1,4 +1,4 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Client } from '@temporalio/client'
@@ -97,6 +97,17 @@ describe('submit', () => {
     })
     expect(started).toHaveLength(1)
     expect(await readRecords(world.store, ID)).toHaveLength(1)
+  })
+
+  it('is the same job when its files have other times, and keeps the code that its record names', async () => {
+    const directory = await folder()
+    await submit(world.context, { spec: SPEC, directory, id: ID })
+    await utimes(join(directory, 'train.py'), 0, 1)
+    expect(await submit(world.context, { spec: SPEC, directory, id: ID })).toMatchObject({ isNew: false })
+    const [{ bundle }] = started[0]!.options.args as [{ bundle: { sha256: string } }]
+    expect(await readdir(join(world.folder, 'store', 'jobs', ID, 'bundle'))).toEqual([
+      `${bundle.sha256}.tar.gz`,
+    ])
   })
 
   it('is the same job when Temporal has long forgotten it', async () => {

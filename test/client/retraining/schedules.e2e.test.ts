@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -110,6 +110,18 @@ describe('a retraining schedule in Temporal', () => {
     expect((await showSchedule(context, 'once')).spec.calendar.months).toHaveLength(12)
   })
 
+  it('is the same with other times of its files, and has a new revision when the store lost its code', async () => {
+    const submission = submissionOf('timed')
+    await createSchedule(context, submission)
+    await utimes(join(folder, 'code', 'train.py'), 0, 1)
+    expect(await createSchedule(context, submission)).toMatchObject({ isNew: false, revision: 1 })
+    const [first] = await readRevisions(context.store, 'timed')
+    await context.store.delete(layout.scheduleBundle('timed', first!.input.bundle!.sha256))
+    expect(await createSchedule(context, submission)).toMatchObject({ isNew: true, revision: 2 })
+    const { input } = (await readRevisions(context.store, 'timed')).at(-1)!
+    expect(await context.store.head(layout.scheduleBundle('timed', input.bundle!.sha256))).toBeDefined()
+  })
+
   it('is completed by the same call when the server lost it', async () => {
     const submission = submissionOf('lost')
     await createSchedule(context, submission)
@@ -132,7 +144,7 @@ describe('a retraining schedule in Temporal', () => {
     expect(await renewSecrets(context, 'sealed')).toEqual({ revision: 2, secrets: ['HF_TOKEN'] })
     expect(await read(2)).toEqual({ HF_TOKEN: 'second' })
     delete environment['HF_TOKEN']
-    await expect(renewSecrets(context, 'sealed')).rejects.toThrow('The runs need HF_TOKEN')
+    await expect(renewSecrets(context, 'sealed')).rejects.toThrow('The runs need the secret HF_TOKEN')
     environment['HF_TOKEN'] = 'first'
   })
 

@@ -1,0 +1,133 @@
+/** The files that a job's commands start, as far as the text of the commands shows. */
+import { readFile } from 'node:fs/promises'
+import { join, posix } from 'node:path'
+import type { JobSpec } from '../../core/job/job'
+import type { Tree } from '../../storage/bundle-tree'
+import { isExecutable } from '../../storage/tarball'
+
+/** Programs whose first non-option argument is a script. */
+const INTERPRETER = /^(?:python[\d.]*|bash|sh)$/
+/** Programs that start a Python script after their own options. */
+const LAUNCHER = /^(?:torchrun|accelerate|deepspeed|horovodrun|mpirun)$/
+/** Commands without an effect on the script. */
+const HARMLESS = /^(?:pip3?|export|set|echo|nvidia-smi|ulimit|true|:)$/
+
+/**
+ * The file in the working directory that a command runs first, such as `train.py` in `python3 -u train.py --lr 3`. `undefined` if
+ * that is uncertain.
+ */
+export function scriptOf(run: string): string | undefined {
+  for (const line of run.split(/\n|&&|;/)) {
+    const [program = '', ...rest] = wordsOf(line)
+    if (program === '' || program.startsWith('#') || HARMLESS.test(program)) continue
+    const script = program.startsWith('./') ? program : scriptAmong(program, rest)
+    return script !== undefined && isPlainPath(script) ? posix.normalize(script) : undefined
+  }
+  return undefined
+}
+
+/** The words of a simple command, without variables before it and `exec`. */
+function wordsOf(line: string): string[] {
+  const words = line.trim().split(/\s+/)
+  while (/^\w+=/.test(words[0] ?? '')) words.shift()
+  if (words[0] === 'exec') words.shift()
+  return words
+}
+
+function scriptAmong(program: string, words: string[]): string | undefined {
+  if (LAUNCHER.test(program)) return words.find((word) => word.endsWith('.py'))
+  if (!INTERPRETER.test(program)) return undefined
+  const first = words.findIndex((word) => !/^-[uOBIEsS]+$/.test(word))
+  const script = words[first]
+  // `-m module`, `-c code`, a pipe.
+  return script === undefined || script.startsWith('-') ? undefined : script
+}
+
+/** Whether a path has no shell syntax and stays inside the folder. */
+function isPlainPath(path: string): boolean {
+  return /^[\w./+@=-]+$/.test(path) && !path.startsWith('/') && !posix.normalize(path).startsWith('..')
+}
+
+/** A file that a shell command starts. */
+interface Called {
+  /** Relative to the working directory. */
+  path: string
+  /** Started as a program; otherwise a shell reads it. */
+  isProgram: boolean
+  /** The folder in which it starts, relative to the working directory. */
+  folder: string
+}
+
+const SHELL = /^(?:\/(?:usr\/)?bin\/)?(?:ba|da|k|z)?sh$/
+const KEYWORDS = /^(?:if|then|else|elif|do|while|until|time|nohup|!|\{|\()$/
+
+/** The files that shell commands start, up to the first place where their folder is uncertain. */
+export function calledFiles(commands: string, folder = '.'): Called[] {
+  const found: Called[] = []
+  let at = folder
+  for (const part of commands.split(/\n|&&|\|\||[;|]/)) {
+    // The rest may be a text for a program.
+    if (part.includes('<<')) return found
+    const words = wordsOf(part.replace(/(?:^|\s)#.*$/, ''))
+    while (KEYWORDS.test(words[0] ?? '')) words.shift()
+    const [program = '', ...rest] = wordsOf(words.join(' '))
+    if (program === 'cd' || program === 'pushd') {
+      const [target = '~'] = rest
+      if (target.startsWith('/') || !isPlainPath(posix.join(at, target))) return found
+      at = posix.join(at, target)
+      continue
+    }
+    const isRead = SHELL.test(program) || program === '.' || program === 'source'
+    // `-c` is followed by a command.
+    const file = isRead ? rest.find((word) => !/^[-+][abd-z]+$/.test(word)) : program
+    if (file === undefined || file.startsWith('-') || !isPlainPath(file) || (!isRead && !file.includes('/')))
+      continue
+    const path = posix.join(at, file)
+    if (isPlainPath(path)) found.push({ path, isProgram: !isRead, folder: at })
+  }
+  return found
+}
+
+/** A larger file is not a script. */
+const SCRIPT_BYTES_MAX = 256 * 1024
+
+/** Returns why files that a job's commands start cannot run on a machine, in sentences with the remedy. */
+export async function scriptProblems(
+  { run, setup = '' }: Pick<JobSpec, 'run' | 'setup'>,
+  { root, entries }: { root: string; entries: Tree['entries'] },
+): Promise<string[]> {
+  const commands = `${setup}\n${run}`
+  const problems = new Map<string, string>()
+  const waiting = [...calledFiles(setup), ...calledFiles(run)]
+  const seen = new Set<string>()
+  for (let called = waiting.pop(); called !== undefined; called = waiting.pop()) {
+    const { path, isProgram, folder } = called
+    const key = `${path} ${isProgram}`
+    const entry = entries.find((one) => one.path === path)
+    if (seen.has(key) || entry?.kind !== 'file') continue
+    seen.add(key)
+    if (isProgram && !isExecutable(entry) && !/\bchmod\b/.test(commands))
+      problems.set(path, unexecutable(path))
+    if (entry.sizeBytes > SCRIPT_BYTES_MAX) continue
+    const text = await readFile(join(root, path), 'latin1')
+    const [first = ''] = text.split('\n', 1)
+    const isBroken = isProgram ? first.startsWith('#!') && first.endsWith('\r') : isOfWindows(text)
+    if (isBroken && !/\bdos2unix\b|\bsed\b/.test(commands)) problems.set(`${path}\r`, ofWindows(path))
+    if (!isProgram || /^#!.*\b(?:ba|da|k|z)?sh\b/.test(first)) waiting.push(...calledFiles(text, folder))
+  }
+  return [...problems.values()]
+}
+
+function unexecutable(path: string): string {
+  return `The job starts ${path}, which is not executable: \`chmod +x ${path}\`, or start it with its interpreter, such as \`sh ${path}\`.`
+}
+
+function ofWindows(path: string): string {
+  return `The job starts ${path}, whose lines end with a carriage return, as Windows writes them, so no machine can run it. Convert it: \`sed -i 's/\\r$//' ${path}\`.`
+}
+
+/** Whether most lines end with a carriage return. */
+function isOfWindows(text: string): boolean {
+  const ends = text.match(/\r?\n/g) ?? []
+  return ends.filter((end) => end === '\r\n').length * 2 > ends.length
+}
