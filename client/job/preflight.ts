@@ -12,6 +12,7 @@ import { leftOutOf } from './bundle'
 import { leftOutWarnings } from './left-out'
 import { scriptOf, scriptProblems } from './scripts'
 import { secretProblems, secretWarnings } from './secrets'
+import { shellWarnings } from './shell-warnings'
 import type { Submission } from './submit'
 
 /** Throws `usage` with every problem; returns warnings about possible ones. */
@@ -37,6 +38,7 @@ export async function preflight(
     ...(tree?.warnings ?? []),
     ...(tree === undefined ? [] : await leftOutWarnings(spec, { root: directory!, entries: tree.entries })),
     ...secretWarnings(context, spec),
+    ...shellWarnings(spec),
     ...unknownAccelerators(spec),
   ]
 }
