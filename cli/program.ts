@@ -57,6 +57,16 @@ export const COMMANDS: readonly CommandEntry[] = [
 /** Called by completion scripts only. */
 export const HIDDEN_COMMANDS: readonly CommandEntry[] = [entry('', 'job/jobs-for-completion', '')]
 
+/** Commands that show nothing of the deployment, or say themselves that it is simulated. */
+const OF_NO_DEPLOYMENT: readonly string[] = [
+  'analyze',
+  'completion',
+  'demo',
+  'dev',
+  'jobs-for-completion',
+  'setup',
+]
+
 export interface ProgramOptions {
   /** Commands to define; the others are only listed. */
   isWanted: (name: string) => boolean
@@ -80,6 +90,9 @@ export function makeProgram(cli: Cli, { isWanted, onHelp = () => {} }: ProgramOp
       writeErr: () => {},
       outputError: () => {},
     })
+  program.hook('preAction', (_program, command) => {
+    if (!OF_NO_DEPLOYMENT.includes(command.name())) cli.out.noteSimulated()
+  })
   for (const { name, summary, load } of COMMANDS) {
     const command = program.command(name).summary(summary).description(sentence(summary))
     if (isWanted(name)) load().define(command.option('--json', 'print JSON'), cli)

@@ -3,7 +3,8 @@ import type { Backend } from '../../backends/backend'
 import type { WatchInput } from '../../core/activities'
 import { budgetReserveMs, paidForMs, type AttemptBudget } from '../../core/money/budget'
 import type { Lease } from '../../core/documents'
-import { spendOver, type Metered } from '../../core/money/meter'
+import { costSoFar, spendOver, type Metered } from '../../core/money/meter'
+import type { MicroUsd } from '../../core/money/money'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../../core/time/time'
 import { StoreError } from '../../storage/store'
 import { ignoreBadDocument } from '../../storage/json'
@@ -45,6 +46,8 @@ export class BudgetWatch {
   private readonly billedFromAtMs: () => number | undefined
   private known: Known | undefined
   private metered: Metered | undefined
+  /** The last report for people. */
+  private told: Metered | undefined
   private budget: AttemptBudget | null
   private limitsSeq: number
   private checkedAtMs: number | undefined
@@ -69,6 +72,7 @@ export class BudgetWatch {
 
   /** Published by an earlier watch; its time is by the store's clock. */
   restore({ lease, renewedAtMs }: { lease: Lease; renewedAtMs: number }): void {
+    this.told = lease.metered
     if (lease.spentMicroUsd === undefined) return
     this.keep({
       atMs: Math.min(renewedAtMs, this.now()) - CLOCK_SLACK_MS,
@@ -100,10 +104,25 @@ export class BudgetWatch {
     const { atMs, spentMicroUsd } = await this.measure()
     const { othersMicroUsd: others = 0 } = this
     const metered = this.metered ?? { toAtMs: atMs, costMicroUsd: spentMicroUsd, priceMicroUsdPerHour: 0 }
-    return {
-      spentMicroUsd: spentMicroUsd + others,
-      metered: { ...metered, costMicroUsd: metered.costMicroUsd + others },
+    // A provider may report a lower price late; the shown cost does not fall.
+    const costMicroUsd = Math.max(metered.costMicroUsd + others, this.shownAt(metered.toAtMs))
+    this.told = { ...metered, costMicroUsd }
+    return { spentMicroUsd: spentMicroUsd + others, metered: this.told }
+  }
+
+  /** The cost that views have computed from the last report. */
+  private shownAt(atMs: number): MicroUsd {
+    if (this.told === undefined) return 0
+    const { handle } = this.input
+    const { billedInStepsOfMs } = roundingOf(this.input)
+    const { priceMicroUsdPerHour } = handle.realised
+    const bill = {
+      fromAtMs: handle.launchedAtMs,
+      priceMicroUsdPerHour,
+      billedInStepsOfMs,
+      metered: this.told,
     }
+    return costSoFar(bill, atMs)
   }
 
   /** The runner reads the newest one. */

@@ -124,7 +124,7 @@ describe('a job that loses two machines while somebody follows it', () => {
       ],
     })
     expect(view.cost.spentMicroUsd).toBe(
-      view.attempts.reduce((sum, { costMicroUsd }) => sum + costMicroUsd, 0),
+      view.attempts.reduce((sum, { costMicroUsd }) => sum + costMicroUsd!, 0),
     )
     const { jobs } = await crucible.json<{ jobs: JobView[] }>('list', '--name', 'moved')
     expect(jobs).toMatchObject([{ id, state: 'succeeded', cost: view.cost }])
