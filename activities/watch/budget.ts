@@ -4,7 +4,6 @@ import type { WatchInput } from '../../core/activities'
 import { budgetReserveMs, paidForMs, type AttemptBudget } from '../../core/money/budget'
 import type { Lease } from '../../core/documents'
 import { costSoFar, spendOver, type Metered } from '../../core/money/meter'
-import type { MicroUsd } from '../../core/money/money'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../../core/time/time'
 import { StoreError } from '../../storage/store'
 import { ignoreBadDocument } from '../../storage/json'
@@ -102,27 +101,25 @@ export class BudgetWatch {
   /** Returns the report for a lease. */
   async report(): Promise<SpendReport> {
     const { atMs, spentMicroUsd } = await this.measure()
-    const { othersMicroUsd: others = 0 } = this
-    const metered = this.metered ?? { toAtMs: atMs, costMicroUsd: spentMicroUsd, priceMicroUsdPerHour: 0 }
+    const { othersMicroUsd: others = 0, metered } = this
     // A provider may report a lower price late; the shown cost does not fall.
-    const costMicroUsd = Math.max(metered.costMicroUsd + others, this.shownAt(metered.toAtMs))
-    this.told = { ...metered, costMicroUsd }
+    const shown = this.shownAt(atMs)
+    this.told =
+      metered === undefined
+        ? shown
+        : { ...metered, costMicroUsd: Math.max(metered.costMicroUsd + others, shown.costMicroUsd) }
     return { spentMicroUsd: spentMicroUsd + others, metered: this.told }
   }
 
-  /** The cost that views have computed from the last report. */
-  private shownAt(atMs: number): MicroUsd {
-    if (this.told === undefined) return 0
+  /** The cost that views compute from the last report, or before the first one from the launch. */
+  private shownAt(atMs: number): Metered {
     const { handle } = this.input
     const { billedInStepsOfMs } = roundingOf(this.input)
     const { priceMicroUsdPerHour } = handle.realised
-    const bill = {
-      fromAtMs: handle.launchedAtMs,
-      priceMicroUsdPerHour,
-      billedInStepsOfMs,
-      metered: this.told,
-    }
-    return costSoFar(bill, atMs)
+    const fromAtMs = this.billedFromAtMs() ?? handle.launchedAtMs
+    const bill = { fromAtMs, priceMicroUsdPerHour, billedInStepsOfMs, metered: this.told }
+    const price = this.told?.priceMicroUsdPerHour ?? priceMicroUsdPerHour
+    return { toAtMs: atMs, costMicroUsd: costSoFar(bill, atMs), priceMicroUsdPerHour: price }
   }
 
   /** The runner reads the newest one. */
@@ -175,11 +172,10 @@ export class BudgetWatch {
     const spent = await meterRunning(this.backend, { order, handle, fromAtMs, nowMs }, limit.signal)
     clearTimeout(timer)
     this.checkedAtMs = nowMs
-    this.metered = {
-      toAtMs: nowMs,
-      costMicroUsd: spent.asToldMicroUsd,
-      priceMicroUsdPerHour: spent.priceMicroUsdPerHour,
-    }
+    const { asToldMicroUsd: costMicroUsd, priceMicroUsdPerHour } = spent
+    // Without an answer of the provider, the last report goes on.
+    this.metered =
+      costMicroUsd === undefined ? undefined : { toAtMs: nowMs, costMicroUsd, priceMicroUsdPerHour }
     return this.keep({ atMs: nowMs, spentMicroUsd: spent.atMostMicroUsd })
   }
 
