@@ -15,7 +15,7 @@ export { formatBytes as bytes } from '../../core/resources'
 export const NOTHING = '-'
 
 /** Shown for an unknown state. */
-const UNKNOWN = 'unknown'
+export const UNKNOWN = 'unknown'
 
 const COLOURS: Readonly<Record<JobState, keyof Colors>> = {
   pending: 'cyan',
