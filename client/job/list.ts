@@ -15,7 +15,7 @@ import { resultOf, statusFromRecord, submissionOf } from './history'
 import type { JobSummary, TroubleView } from './job-view'
 import { readAttempt } from './attempt-documents'
 import { judgeClosed } from './closed'
-import { endedAtMsOf, readLastEntries, recordedJobs } from './recorded-jobs'
+import { endedAtMsOf, readLastEntries, recordedJobs, type RecordedJob } from './recorded-jobs'
 import { StoreReads } from '../store-reads'
 import { isAttemptOver, joinSummary, type SummaryFacts } from './view'
 import { describeJob, isForgotten } from './workflow-state'
@@ -128,34 +128,36 @@ async function listRecorded(
     recordedJobs(context.store, {
       limit,
       known: new Set(jobs.map(({ id }) => id)),
-      wants: (status) => matches(filter, status),
+      wants: (job) => matches(filter, summaryOf(context, job)),
       isForgotten: (jobId) => isForgotten(client, jobId).catch(() => undefined),
       nowMs: context.now(),
     }),
   )
   if (found?.isCutShort === true)
     context.note('Older jobs were not searched. Show one by name: `crucible show JOB`.')
-  const recorded = (found?.jobs ?? []).map((job) =>
-    joinSummary({
-      status: job.status,
-      spec: submissionOf(job.entries)?.spec,
-      newest: job.newest,
-      unsettled: job.unsettled,
-      endedAtMs: endedAtMsOf(job),
-      nowMs: context.now(),
-    }),
-  )
+  const recorded = (found?.jobs ?? []).map((job) => summaryOf(context, job))
   return { jobs: recorded, undecided: found?.undecided ?? [] }
 }
 
+function summaryOf({ now }: Context, job: RecordedJob): JobSummary {
+  return joinSummary({
+    status: job.status,
+    spec: submissionOf(job.entries)?.spec,
+    newest: job.newest,
+    unsettled: job.unsettled,
+    endedAtMs: endedAtMsOf(job),
+    nowMs: now(),
+  })
+}
+
 /** Applies the filter of `queryOf` to jobs that Temporal does not know. */
-function matches({ states = [], owner, name, backend }: ListFilter, status: JobStatus): boolean {
-  const last = status.attempts.at(-1)
-  const placed = last === undefined ? '' : `${last.backend}:${last.capacityType}`
+function matches({ states = [], owner, name, backend }: ListFilter, job: JobSummary): boolean {
+  const { placement, state } = job
+  const placed = placement === null ? '' : `${placement.backend}:${placement.capacityType}`
   return (
-    (states.length === 0 || states.includes(status.state)) &&
-    (owner === undefined || status.owner === owner) &&
-    (name === undefined || status.name === name) &&
+    (states.length === 0 || (state !== null && states.includes(state))) &&
+    (owner === undefined || job.owner === owner) &&
+    (name === undefined || job.name === name) &&
     (backend === undefined || (backend.includes(':') ? placed === backend : placed.startsWith(`${backend}:`)))
   )
 }

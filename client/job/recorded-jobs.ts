@@ -27,8 +27,8 @@ export interface RecordedQuestion {
   limit: number
   /** Ids that the list already contains. */
   known: ReadonlySet<string>
-  /** Whether the list wants finished jobs. */
-  wants: (status: JobStatus) => boolean
+  /** Whether the list wants a job. */
+  wants: (job: RecordedJob) => boolean
   /** Whether Temporal has no workflow of a job whose record does not show its end; undefined if it did not answer. */
   isForgotten: (jobId: string) => Promise<boolean | undefined>
   nowMs: number
@@ -63,7 +63,7 @@ export async function recordedJobs(
         if (isGone !== true) continue
       }
       const judged = await judgedWithoutWorkflow(store, job, nowMs)
-      if (wants(judged.status)) jobs.push(judged)
+      if (wants(judged)) jobs.push(judged)
     }
   }
   for await (const jobId of newestSubmissions(store)) {

@@ -86,8 +86,13 @@ async function liveStatus(context: Context, id: string): Promise<ReservationStat
   try {
     const handle = client.workflow.getHandle(reservationWorkflowId(id))
     const [status, described] = await client.withDeadline(Date.now() + UPDATE_LIMIT_MS, () =>
-      Promise.all([handle.query<ReservationStatus>(RESERVATION_QUERY), handle.describe()]),
+      // The server answers the second request alone, the first one only with a worker.
+      Promise.all([
+        handle.query<ReservationStatus>(RESERVATION_QUERY).catch(() => undefined),
+        handle.describe(),
+      ]),
     )
+    if (status === undefined) return 'silent'
     return isOpenStatus(described.status.name) || isReservationFinal(status.state)
       ? status
       : unwatched(status)
