@@ -47,6 +47,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('Operate', 'deployment/setup', 'set up a provider account, or remove the set-up'),
   entry('Operate', 'deployment/worker', 'run workers until stopped'),
   entry('Operate', 'deployment/budget', 'show the monthly budget and spending'),
+  entry('Operate', 'deployment/costs', 'show what ended jobs cost, by owner or place'),
   entry('Operate', 'reservation/reservations', 'reserve capacity, approve purchases, show what is held'),
   entry('Operate', 'deployment/gc', 'remove orphaned machines, volumes and uploads'),
   entry('Operate', 'job/interrupt', 'interrupt a spot machine, as a provider would'),
