@@ -173,7 +173,7 @@ export class BudgetWatch {
     clearTimeout(timer)
     this.checkedAtMs = nowMs
     const { asToldMicroUsd: costMicroUsd, priceMicroUsdPerHour } = spent
-    // Without an answer of the provider, the last report goes on.
+    // Without an answer of the provider, the last report continues.
     this.metered =
       costMicroUsd === undefined ? undefined : { toAtMs: nowMs, costMicroUsd, priceMicroUsdPerHour }
     return this.keep({ atMs: nowMs, spentMicroUsd: spent.atMostMicroUsd })

@@ -70,7 +70,7 @@ export async function judgeClosed(
   }
 }
 
-/** The latest end of a machine that nobody manages: that of its lease, or before its first beat that of its time to start. */
+/** The latest end of a machine without a workflow: that of its lease, or before its first beat that of its time to start. */
 function mayRunUntilMs({ beat, machine, leaseMs = DEFAULT_TIMING.leaseMs }: AttemptDocumentsRead): number {
   if (beat !== undefined) return beat.clockMs + leaseMs
   return machine === undefined ? 0 : machine.launchedAtMs + DEFAULT_TIMING.startWithinMs

@@ -39,7 +39,7 @@ export interface RecordedJobs {
   jobs: RecordedJob[]
   /** Whether more may exist than were read. */
   isCutShort: boolean
-  /** Jobs of which Temporal did not say whether it knows them. */
+  /** Jobs that Temporal may know: it did not answer. */
   undecided: string[]
 }
 

@@ -80,7 +80,7 @@ async function readReservation(context: Context, id: string): Promise<Reservatio
 /** Why a workflow does not answer: no worker does, or the server does not have it. */
 type Silence = 'silent' | 'gone'
 
-/** The live status, or why there is none. Throws `unavailable` without a server. */
+/** The live status, or why it is unknown. Throws `unavailable` without a server. */
 async function liveStatus(context: Context, id: string): Promise<ReservationStatus | Silence> {
   const client = await context.temporal()
   try {

@@ -356,7 +356,7 @@ describe('each command', () => {
 })
 
 describe('an outage', () => {
-  /** A bucket that nobody serves. */
+  /** A bucket without a server. */
   const STORE_AWAY = {
     CRUCIBLE_STORE: 's3://away/store',
     AWS_ENDPOINT_URL: 'http://127.0.0.1:1',

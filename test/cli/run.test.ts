@@ -34,6 +34,7 @@ const WITHOUT_SERVER: Record<string, { args: string[]; exitCode: number }> = {
   setup: { args: ['nobody'], exitCode: 2 },
   worker: { args: ['nobody'], exitCode: 2 },
   budget: { args: [], exitCode: 7 },
+  costs: { args: [], exitCode: 0 },
   reservations: { args: ['show', 'res-none'], exitCode: 5 },
   gc: { args: [], exitCode: 7 },
   interrupt: { args: ['job-none'], exitCode: 5 },

@@ -112,7 +112,7 @@ describe('the costs of ended jobs', () => {
     await ended('job-c', { owner: 'bob', attempts: [], month: '2026-10' })
   })
 
-  it('are rebuilt from records, once, and added up by each group beside the price on demand', async () => {
+  it('are rebuilt from records, once, and added up by each group, with the price on demand', async () => {
     expect(await costsOf(world.context, { by: 'job' })).toMatchObject({ rows: [], total: { jobs: 0 } })
     expect(await rebuildCosts(world.context)).toEqual({ jobs: 3, added: 3, open: 0 })
     expect(await rebuildCosts(world.context)).toEqual({ jobs: 3, added: 0, open: 0 })

@@ -20,7 +20,7 @@ interface Options {
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'Show what the jobs that ended have cost: by job, owner, backend, capacity type or month. Beside it is the price of the same machine time on demand, by the offers of their plans.',
+      'Show what the jobs that ended have cost: by job, owner, backend, capacity type or month. ON DEMAND is the price of the same machine time on demand, by the offers of their plans.',
     )
     .addOption(new Option('--by <group>', 'what to add up by').choices(COST_GROUPS).default('job'))
     .option(
