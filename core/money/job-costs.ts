@@ -82,7 +82,7 @@ export function costTotal(rows: readonly CostRow[], jobs: number): CostRow {
       machineMs: total.machineMs + row.machineMs,
       listMicroUsd: sum(total.listMicroUsd, row.listMicroUsd),
     }),
-    { key: 'total', jobs, costMicroUsd: 0, machineMs: 0, listMicroUsd: 0 as MicroUsd | null },
+    { key: 'total', jobs, costMicroUsd: 0, machineMs: 0, listMicroUsd: 0 },
   )
 }
 

@@ -432,7 +432,7 @@ describe('the money and capacity of a deployment', () => {
     const wish = { backend: 'ec2', kind: 'hourly', types: ['g5.xlarge'], count: 1 }
     const requested = { reservationId: 'res-a', owner: 'ada', wish, rule: {}, submittedAtMs: SUBMITTED }
     const entry = { seq: 0, atMs: SUBMITTED, kind: 'requested' as const, summary: '', data: requested }
-    await putReservationEntry(world.store, 'res-a', entry as never)
+    await putReservationEntry(world.store, 'res-a', entry)
     const input = { schedule: 'ranker', spec: SPEC_BY_HAND, owner: 'ada', secrets: [] }
     const revision = { revision: 1, atMs: SUBMITTED, by: 'ada', kind: 'created', input }
     await putRevision(world.store, revision as unknown as ScheduleRevision)

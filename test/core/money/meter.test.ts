@@ -72,8 +72,8 @@ describe('the meter', () => {
         for (const { afterMs, isReport } of steps) {
           nowMs += afterMs
           // The watch counts from the earliest possible start, and without the minimum.
-          const { billedAtLeastMs: _, ...usage } = { ...launched, fromAtMs: launched.fromAtMs - slackMs }
-          const { priceMicroUsdPerHour } = rounding
+          const { priceMicroUsdPerHour, billedInStepsOfMs } = rounding
+          const usage = { fromAtMs: launched.fromAtMs - slackMs, priceMicroUsdPerHour, billedInStepsOfMs }
           if (isReport) metered = { toAtMs: nowMs, costMicroUsd: spend(usage, nowMs), priceMicroUsdPerHour }
           const cost = costSoFar({ ...launched, metered }, nowMs)
           expect(cost).toBeGreaterThanOrEqual(shown)
