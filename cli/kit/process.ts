@@ -43,7 +43,8 @@ export function endWith(exitCode: number): void {
 }
 
 export function endOnBrokenOutput(): void {
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', (error: NodeJS.ErrnoException) => endOf(stream, error))
+  for (const stream of [process.stdout, process.stderr])
+    stream.on('error', (error: NodeJS.ErrnoException) => endOf(stream, error))
 }
 
 /** Ends the process because a stream takes no more. */
