@@ -99,8 +99,8 @@ export function showReservationView(cli: Cli, view: ReservationView): void {
     owner,
     purpose,
   } = status
-  out.line(`${out.paint.bold(id)}  ${state ?? UNKNOWN}: ${message}`)
-  const row = (title: string, text: string): void => out.line(`  ${title.padEnd(10)} ${text}`)
+  out.prose(`${out.paint.bold(id)}  ${state ?? UNKNOWN}: ${message}`)
+  const row = (title: string, text: string): void => out.prose(`  ${title.padEnd(10)} ${text}`, 11)
   row('wanted', `${wish.count} × ${wish.types.join(' or ')}, ${wish.kind}, of ${wish.backend}`)
   row('owner', purpose === undefined ? owner : `${owner}: ${purpose}`)
   row('shared', `idle places are for ${shareInWords(wishRule.share ?? SHARE_DEFAULT)}`)
@@ -118,7 +118,7 @@ export function showReservationView(cli: Cli, view: ReservationView): void {
   row('spent', `${usd(status.spentMicroUsd)}, of it for unused time ${usd(status.idleMicroUsd)}`)
   if (status.nextLookAtMs !== undefined)
     row('next look', `in ${formatDuration(status.nextLookAtMs - cli.now())}`)
-  if (trouble !== undefined) out.line(out.paint.yellow(`  ${trouble}`))
+  if (trouble !== undefined) out.prose(out.paint.yellow(`  ${trouble}`))
   if (state === 'awaiting-approval')
     out.line(
       cli.asCalled(

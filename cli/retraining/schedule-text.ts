@@ -87,7 +87,7 @@ export function showSchedule(cli: Cli, view: ScheduleView): void {
   const { name, state, revision, owner, spec, note, next, running, production, revisions } = view
   out.line(`${out.paint.bold(name)}  ${state}${note === null || state !== 'paused' ? '' : ` (${note})`}`)
   const changed = revisions.at(-1)
-  const row = (title: string, text: string): void => out.line(`  ${title.padEnd(11)} ${text}`)
+  const row = (title: string, text: string): void => out.prose(`  ${title.padEnd(11)} ${text}`, 12)
   row('owner', owner)
   if (changed !== undefined)
     row('revision', `${revision}, ${changed.kind} by ${changed.by} ${age(changed.atMs, cli.now())} ago`)
@@ -127,7 +127,7 @@ function showRunning(cli: Cli, status: RetrainStatus): void {
   const { schedule, run, state, message, trouble, warnings, jobs, verdict, untilAtMs, pageUrl } = status
   const { out } = cli
   out.line()
-  out.line(`Run ${run?.id ?? ''}  ${state}: ${message}`)
+  out.prose(`Run ${run?.id ?? ''}  ${state}: ${message}`)
   if (untilAtMs !== undefined)
     out.line(`  ${'until'.padEnd(11)} ${formatInZone(untilAtMs, run?.dates.zone ?? 'UTC')}`)
   if (pageUrl !== undefined) out.line(`  ${'page'.padEnd(11)} ${pageUrl}`)
