@@ -21,7 +21,9 @@ function wrapLine(text: string, width: number, indent: number): string {
     const gap = text.slice(end, index)
     end = index + word.length
     const isFirst = line.trim() === ''
-    if (isFirst || lengthOf(line + gap + word) <= width) {
+    // A word that no line can hold, such as an address, stays where it is.
+    const isTooLong = lengthOf(margin + word) > width
+    if (isFirst || isTooLong || lengthOf(line + gap + word) <= width) {
       line += isFirst && lines.length > 0 ? word : gap + word
       continue
     }

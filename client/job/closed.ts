@@ -84,6 +84,7 @@ function withoutWorkflow(recorded: JobStatus, untilMs: number): JobStatus {
 const CLOSED_HOW: Readonly<Record<string, string>> = {
   TERMINATED: 'Its workflow was terminated by hand.',
   TIMED_OUT: 'Its workflow timed out.',
+  DELETED: 'The Temporal server has no workflow for it: its history was deleted.',
   FORGOTTEN: 'The Temporal server has no workflow for it: its history was deleted, or it never started.',
 }
 
@@ -97,8 +98,9 @@ const REST = 'Garbage collection removes its remaining resources (crucible gc).'
 function closedWithoutRecord(recorded: JobStatus, seen: Closed, result?: RunnerResult): JobStatus {
   const { closed } = seen
   if (closed === undefined || isFinal(recorded.state)) return recorded
+  const key = isForgotten(seen) && recorded.attemptsTotal > 0 ? 'DELETED' : closed
   const how =
-    CLOSED_HOW[closed] ?? `Its workflow closed (${closed.toLowerCase()}) without completing its record.`
+    CLOSED_HOW[key] ?? `Its workflow closed (${closed.toLowerCase()}) without completing its record.`
   const attempts = recorded.attempts.map((attempt) =>
     attempt.number !== recorded.attemptsTotal || isAttemptOver(attempt)
       ? attempt

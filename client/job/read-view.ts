@@ -16,7 +16,7 @@ import { resultOf, statusFromRecord, submissionOf } from './history'
 import type { JobView } from './job-view'
 import { recoveriesOf } from './recovery'
 import { joinView, type AttemptDocumentsRead } from './view'
-import { askWorkflow, STARTS_WITHIN_MS, type WorkflowSeen } from './workflow-state'
+import { askWorkflow, mayStart, type WorkflowSeen } from './workflow-state'
 
 /** Facts about a job that one reading keeps for the next. */
 export class KnownOfJob {
@@ -38,7 +38,7 @@ export async function readView(
   const first = await readAll()
   const known = statusFromRecord(first)
   if (known === undefined) throw noSuchJob(context, jobId)
-  const seen = resultOf(first) === undefined ? await ask(context, known) : undefined
+  const seen = resultOf(first) === undefined ? await ask(context, known, first) : undefined
   // The last entries of a closed workflow may have come after the first read.
   const entries = seen?.closed === undefined ? first : await readAll()
   const recorded = statusFromRecord(entries) ?? known
@@ -67,12 +67,11 @@ export async function readView(
 /** Temporal's data on a job that is not over according to its record. */
 async function ask(
   context: Context,
-  { id, attemptsTotal, submittedAtMs }: JobStatus,
+  recorded: JobStatus,
+  entries: readonly RecordEntry[],
 ): Promise<WorkflowSeen | undefined> {
-  const seen = await askWorkflow(context, id, attemptsTotal)
-  // A recently submitted job's workflow may be about to start.
-  const isNew = context.now() - submittedAtMs <= STARTS_WITHIN_MS
-  return seen?.closed === 'FORGOTTEN' && isNew ? undefined : seen
+  const seen = await askWorkflow(context, recorded.id, recorded.attemptsTotal)
+  return seen?.closed === 'FORGOTTEN' && mayStart(recorded, entries, context.now()) ? undefined : seen
 }
 
 /** The workflow's own status while it is open and answers; otherwise the record, and how the workflow closed. */

@@ -8,7 +8,7 @@ import type { ObjectStore } from '../../storage/store'
 import { ENTRIES_PER_ATTEMPT, resultOf, statusFromRecord, submissionOf } from './history'
 import { judgeClosed } from './closed'
 import type { AttemptDocumentsRead, Unsettled } from './view'
-import { FORGOTTEN, STARTS_WITHIN_MS } from './workflow-state'
+import { FORGOTTEN, mayStart } from './workflow-state'
 
 /** A job as its record, and the documents of its last attempt, describe it. */
 export interface RecordedJob {
@@ -98,7 +98,7 @@ async function judgedWithoutWorkflow(
   { entries, status: recorded }: RecordedJob,
   nowMs: number,
 ): Promise<RecordedJob> {
-  if (nowMs - recorded.submittedAtMs <= STARTS_WITHIN_MS) return { entries, status: recorded }
+  if (mayStart(recorded, entries, nowMs)) return { entries, status: recorded }
   return { entries, ...(await judgeClosed(store, { recorded, entries, seen: FORGOTTEN, nowMs })) }
 }
 

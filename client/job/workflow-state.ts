@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client'
+import type { RecordEntry } from '../../core/job/record'
 import { STATUS_QUERY, type JobStatus } from '../../core/messages'
 import { attemptWorkflowId, jobWorkflowId } from '../../core/queues'
 import { MINUTE_MS, SECOND_MS } from '../../core/time/time'
@@ -13,7 +14,16 @@ import type { TroubleView } from './job-view'
 const ANSWER_LIMIT_MS = 2 * SECOND_MS
 
 /** The record of a job begins before its workflow; within this time it may be about to start. */
-export const STARTS_WITHIN_MS = MINUTE_MS
+const STARTS_WITHIN_MS = MINUTE_MS
+
+/** Whether a job without a workflow may be about to get one: its record has only the submission, which is new. */
+export function mayStart(
+  { submittedAtMs }: JobStatus,
+  entries: readonly RecordEntry[],
+  nowMs: number,
+): boolean {
+  return nowMs - submittedAtMs <= STARTS_WITHIN_MS && entries.every(({ kind }) => kind === 'submitted')
+}
 
 /** Temporal's data on a job. */
 export interface WorkflowSeen {

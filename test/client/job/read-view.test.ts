@@ -251,12 +251,15 @@ describe('a look at a job', () => {
   })
 
   it.each([
-    ['may start within a minute', MINUTE_MS, { state: 'provisioning', isLive: false }],
-    ['is over after a minute', MINUTE_MS + 1, { state: 'failed', isLive: true }],
-  ])('that the server does not know %s', async (_, afterMs, expected) => {
+    ['may start within a minute', false, MINUTE_MS, { state: 'pending', isLive: false }],
+    ['is over after a minute', false, MINUTE_MS + 1, { state: 'failed', isLive: true }],
+    ['is over at once if it had begun', true, 1, { state: 'failed', isLive: true }],
+  ])('that the server does not know %s', async (_, hasBegun, afterMs, expected) => {
     await world.submitted()
-    await world.record('resolved', {})
-    await world.planned(1)
+    if (hasBegun) {
+      await world.record('resolved', {})
+      await world.planned(1)
+    }
     const notFound = Object.assign(new Error('gone'), { name: 'WorkflowNotFoundError' })
     world.client = server('', () => Promise.reject(notFound)).client
     world.client.withDeadline = () => Promise.reject(notFound)
@@ -264,7 +267,7 @@ describe('a look at a job', () => {
     const { state, isLive, attempts } = await readView(world.context, JOB)
     expect({ state, isLive }).toEqual(expected)
     // Nothing says when it ended.
-    expect(attempts.at(-1)?.endedAtMs).toBeNull()
+    expect(attempts.at(-1)?.endedAtMs ?? null).toBeNull()
   })
 
   it('tells its place in the line of jobs that wait for the same', async () => {
