@@ -40,7 +40,8 @@ export class Cli {
   ) {
     const { stdout, stderr, config } = outside
     this.environment = config.environment
-    this.out = new Output({ stdout, stderr, isJson, isColourWanted: config.isColourWanted, schema })
+    const { isColourWanted, simulated } = config
+    this.out = new Output({ stdout, stderr, isJson, isColourWanted, schema, simulated })
   }
 
   /** The command with which the user starts this program. */

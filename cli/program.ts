@@ -48,6 +48,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('Operate', 'deployment/setup', 'set up a provider account, or remove the set-up'),
   entry('Operate', 'deployment/worker', 'run workers until stopped'),
   entry('Operate', 'deployment/budget', 'show the monthly budget and spending'),
+  entry('Operate', 'deployment/costs', 'show what ended jobs cost, by owner or place'),
   entry('Operate', 'reservation/reservations', 'reserve capacity, approve purchases, show what is held'),
   entry('Operate', 'deployment/gc', 'remove orphaned machines, volumes and uploads'),
   entry('Operate', 'job/interrupt', 'interrupt a spot machine, as a provider would'),
@@ -57,6 +58,16 @@ export const COMMANDS: readonly CommandEntry[] = [
 
 /** Called by completion scripts only. */
 export const HIDDEN_COMMANDS: readonly CommandEntry[] = [entry('', 'job/jobs-for-completion', '')]
+
+/** Commands that show nothing of the deployment, or say themselves that it is simulated. */
+const OF_NO_DEPLOYMENT: readonly string[] = [
+  'analyze',
+  'completion',
+  'demo',
+  'dev',
+  'jobs-for-completion',
+  'setup',
+]
 
 export interface ProgramOptions {
   /** Commands to define; the others are only listed. */
@@ -81,6 +92,9 @@ export function makeProgram(cli: Cli, { isWanted, onHelp = () => {} }: ProgramOp
       writeErr: () => {},
       outputError: () => {},
     })
+  program.hook('preAction', (_program, command) => {
+    if (!OF_NO_DEPLOYMENT.includes(command.name())) cli.out.noteSimulated()
+  })
   for (const { name, summary, load } of COMMANDS) {
     const command = program.command(name).summary(summary).description(sentence(summary))
     if (isWanted(name)) load().define(command.option('--json', 'print JSON'), cli)

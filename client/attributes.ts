@@ -1,5 +1,8 @@
+import type { WorkflowExecutionInfo } from '@temporalio/client'
 import { defineSearchAttributeKey } from '@temporalio/common'
+import { isFinal, type JobReason, type JobState } from '../core/job/job'
 import { SEARCH_ATTRIBUTES } from '../core/queues'
+import { isOpenStatus } from '../core/workflow-status'
 
 const keyOf = (name: keyof typeof SEARCH_ATTRIBUTES) =>
   defineSearchAttributeKey(SEARCH_ATTRIBUTES[name], 'KEYWORD')
@@ -11,4 +14,36 @@ export const ATTRIBUTE_KEYS = {
   state: keyOf('state'),
   reason: keyOf('reason'),
   backend: keyOf('backend'),
+}
+
+/** The search attributes of a job's or an attempt's workflow; empty texts for missing ones. */
+export function attributeOf(
+  { typedSearchAttributes }: Pick<WorkflowExecutionInfo, 'typedSearchAttributes'>,
+  name: keyof typeof ATTRIBUTE_KEYS,
+): string {
+  return typedSearchAttributes.get(ATTRIBUTE_KEYS[name]) ?? ''
+}
+
+/** State of a job, and its reason if known. */
+export interface StateKnown {
+  state: JobState
+  reason: JobReason | null
+}
+
+/** How a workflow's close status ends a job, if the search attributes lack its last state. */
+const STATE_OF_CLOSED: Readonly<Record<string, StateKnown>> = {
+  COMPLETED: { state: 'succeeded', reason: 'completed' },
+  CANCELLED: { state: 'cancelled', reason: 'cancelled' },
+  FAILED: { state: 'failed', reason: null },
+}
+
+/** The state of a job as Temporal alone knows it; `undefined` if its workflow was ended from outside, because only the store knows more. */
+export function stateInTemporal(
+  execution: Pick<WorkflowExecutionInfo, 'typedSearchAttributes' | 'status'>,
+): StateKnown | undefined {
+  const { name } = execution.status
+  const state = attributeOf(execution, 'state') as JobState | ''
+  const reason = (attributeOf(execution, 'reason') as JobReason | '') || null
+  if (state !== '' && (isOpenStatus(name) || isFinal(state))) return { state, reason }
+  return STATE_OF_CLOSED[name]
 }

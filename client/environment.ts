@@ -1,2 +1,2 @@
 /** Functions that a command line needs before it loads anything else. */
-export { replaceAws, withDevEnvironment } from '../storage/home'
+export { replaceAws, simulatedIn, withDevEnvironment } from '../storage/home'

@@ -1,6 +1,7 @@
 import type * as temporal from '@temporalio/client'
 import { CODES, isCoded, messageOf } from '../core/errors'
 import type { Failure, FailureClass } from '../core/failure'
+import { fileErrorInWords } from '../core/file-error'
 import type { StoreError } from '../storage/store'
 
 /** The kind of an error, by the caller's possible reaction; each kind has one exit code of the command line. @public */
@@ -121,9 +122,9 @@ export function toCrucibleError(error: unknown): CrucibleError {
     })
   if (isCoded(error, 'bundle') || isCoded(error, 'config'))
     return new CrucibleError('usage', message, { cause: error })
-  if (isCoded(error, 'secrets') || (typeof code === 'string' && DENIED_CODES.includes(code))) {
+  const isDenied = typeof code === 'string' && DENIED_CODES.includes(code)
+  if (isCoded(error, 'secrets') || (isCoded(error, 'store') && isDenied))
     return new CrucibleError('permission', message, { cause: error })
-  }
   if (isCoded(error, 'seal')) {
     return new CrucibleError('permission', `The answer of the Temporal server was refused: ${message}.`, {
       hint: 'Use the same CRUCIBLE_SECRET_KEY_FILE for all clients and workers of a deployment.',
@@ -132,6 +133,9 @@ export function toCrucibleError(error: unknown): CrucibleError {
   }
   if (isCoded(error, 'store')) return storeError(error)
   if (isCoded(error, 'backend')) return errorFromFailure(error.failure, error)
+  const aboutFile = fileErrorInWords(error)
+  if (aboutFile !== undefined)
+    return new CrucibleError(isDenied ? 'permission' : 'failed', `${aboutFile}.`, { cause: error })
   const grpcCode = grpcCodeOf(error)
   if (grpcCode === GRPC.permissionDenied || grpcCode === GRPC.unauthenticated) {
     return new CrucibleError('permission', `The Temporal server refused the request: ${message}`, {

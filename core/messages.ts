@@ -121,6 +121,9 @@ export interface AttemptInput {
   settleSeq: number
 }
 
+/** Log message of a job that failed, with its `reason` and `message`: a log of an error has lost the error's type. */
+export const JOB_FAILED_LOG = 'Job failed'
+
 /**
  * The type of the failure with which an attempt closes if it lost its machine or its program failed: Temporal shows it as failed. Its
  * detail is the attempt's outcome, as certain as that of a completed one.

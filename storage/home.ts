@@ -90,10 +90,28 @@ const AWS = /^AWS_/
  * another store. Otherwise returns the environment itself.
  */
 export function withDevEnvironment(env: Environment): Environment {
-  const { environment: added, address } = readDevNote(homeOf(env)) ?? {}
-  const wanted = env.TEMPORAL_ADDRESS?.trim() || address
-  if (added === undefined || wanted !== address || env.CRUCIBLE_STORE?.trim()) return env
+  const added = noteFor(env)?.environment
+  if (added === undefined) return env
   return { ...added, ...Object.fromEntries(Object.entries(env).filter(([name]) => !AWS.test(name))) }
+}
+
+/** The backends whose provider is simulated in the deployment of an environment; none in a real one. */
+export function simulatedIn(env: Environment): readonly string[] {
+  const note = readDevNote(homeOf(env))
+  const store = note?.environment?.CRUCIBLE_STORE
+  const isOther = (env.CRUCIBLE_STORE?.trim() || store) !== store || !isServerOf(env, note)
+  return isOther ? [] : (note?.cloud?.simulated ?? [])
+}
+
+/** The note of a running `crucible dev`, unless the environment names another deployment. */
+function noteFor(env: Environment): DevNote | undefined {
+  const note = readDevNote(homeOf(env))
+  return env.CRUCIBLE_STORE?.trim() || !isServerOf(env, note) ? undefined : note
+}
+
+/** Whether an environment leads to the server of a note. */
+function isServerOf(env: Environment, note: DevNote | undefined): boolean {
+  return (env.TEMPORAL_ADDRESS?.trim() || note?.address) === note?.address
 }
 
 /** Replaces all AWS variables of `env` by those of `settings`. Returns a function that undoes it. */

@@ -1,4 +1,5 @@
 import { checkpointId } from '../core/job/checkpoint'
+import { monthOfCosts, type JobCosts } from '../core/money/job-costs'
 
 /** The latest possible instant; indexes by time count down from it. */
 const LATEST_MS = 999_999_999_999_999
@@ -37,6 +38,9 @@ export const layout = {
   allOwnMemory: () => 'own-memory/',
   ownMemory: (atMs: number, { jobId, attempt }: { jobId: string; attempt: number }) =>
     `own-memory/${newestFirst(atMs)}-${jobId}-${attempt}.json`,
+  /** Costs of jobs that are over, by month (`storage/job-costs.ts`). Each is put once, when its job ends. */
+  costs: (month?: string) => (month === undefined ? 'costs/' : `costs/${month}/`),
+  jobCosts: (costs: JobCosts) => `costs/${monthOfCosts(costs)}/${costs.jobId}.json`,
   /** Jobs that wait for machines, by age, and the job of each request that may order now; docs/reference/waiting.md. */
   waiting: () => 'waiting/',
   /** Launch times of a backend whose account limits launches per minute (`storage/launch-turns.ts`). */

@@ -1,5 +1,6 @@
 import { Runtime, type Logger, type LogLevel as TemporalLevel, type LogMetadata } from '@temporalio/worker'
 import { pino, type Logger as PinoLogger } from 'pino'
+import { JOB_FAILED_LOG } from '../core/messages'
 import { WORKFLOW_TYPES } from '../core/queues'
 import type { LogLevel } from '../service/config'
 
@@ -34,25 +35,34 @@ export function installRuntime(logger: PinoLogger): void {
 /** The SDK logs this warning at every start of a backend's workers, which only run activities. */
 const AS_INTENDED = 'No workflows registered'
 
+/** The SDK's message for a workflow that closed as failed. */
+const WORKFLOW_FAILED = 'Workflow failed'
+
 /**
- * Describes a workflow that closed as failed in one line, instead of the SDK's stack trace, because a person wants to know which job and
- * why. It is routine for an attempt that lost its machine. `undefined` for workflows that never fail on purpose.
+ * Describes a job or an attempt that failed in one line, instead of the SDK's stack trace, because a person wants to know which one and why.
+ * It is routine for an attempt that lost its machine. `undefined` for other messages, and for workflows that never fail on purpose.
  */
-function failedWorkflow(meta: LogMetadata = {}): { level: LogLevel; line: string } | undefined {
-  const { workflowType, workflowId, error } = meta as Record<string, unknown>
-  const { message = '', type } = error as { message?: string; type?: unknown }
+function failure(message: string, meta: LogMetadata = {}): { level: LogLevel; line: string } | undefined {
+  const { workflowType, workflowId, error, reason, message: why } = meta as Record<string, unknown>
   const what = `${String(workflowId).replace(/^job\//, '')} failed`
-  const why = message.replace(/\s+/g, ' ')
-  if (workflowType === WORKFLOW_TYPES.job)
-    return { level: 'warn', line: `Job ${what} (${String(type)}): ${why}` }
-  if (workflowType === WORKFLOW_TYPES.attempt) return { level: 'info', line: `Attempt ${what}: ${why}` }
+  if (message === JOB_FAILED_LOG)
+    return { level: 'warn', line: `Job ${what} (${String(reason)}): ${inOneLine(why)}` }
+  if (message !== WORKFLOW_FAILED) return undefined
+  const line = `${what}: ${inOneLine((error as Error).message)}`
+  // A job logs its end itself.
+  if (workflowType === WORKFLOW_TYPES.job) return { level: 'debug', line: `Workflow of job ${line}` }
+  if (workflowType === WORKFLOW_TYPES.attempt) return { level: 'info', line: `Attempt ${line}` }
   return undefined
+}
+
+function inOneLine(text: unknown): string {
+  return String(text).replace(/\s+/g, ' ')
 }
 
 export function temporalLogger(logger: PinoLogger): Logger {
   const log = (level: TemporalLevel, message: string, meta?: LogMetadata): void => {
     if (message.startsWith(AS_INTENDED)) return
-    const failed = message === 'Workflow failed' ? failedWorkflow(meta) : undefined
+    const failed = failure(message, meta)
     if (failed === undefined) logger[LEVELS[level]](plain(meta), message)
     else logger[failed.level](failed.line)
   }

@@ -112,7 +112,8 @@ export function costOfOthers(
 export interface SpentSoFar {
   /** Upper bound for costs that the provider has not reported yet. */
   atMostMicroUsd: MicroUsd
-  asToldMicroUsd: MicroUsd
+  /** By the reported prices, for people; missing if the provider did not answer. */
+  asToldMicroUsd?: MicroUsd | undefined
   /** Current price, as far as it is known. */
   priceMicroUsdPerHour: MicroUsd
 }
@@ -134,7 +135,7 @@ export async function meterRunning(
   const changes = knownToAtMs === Infinity ? known : [...known, { ...unknown, fromAtMs: knownToAtMs }]
   return {
     atMostMicroUsd: spend({ ...usage, changes }, nowMs),
-    asToldMicroUsd: spend(usage, nowMs),
+    asToldMicroUsd: told === undefined ? undefined : spend(usage, nowMs),
     priceMicroUsdPerHour: prices.at(-1)!.priceMicroUsdPerHour,
   }
 }

@@ -15,6 +15,7 @@ import { ownSpeedsOf } from '../../planner/plan/own-speeds'
 import { newestCheckpoint } from '../../storage/checkpoints'
 import { ignoreBadDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
+import { putJobCosts } from '../../storage/job-costs'
 import { putOwnSpeeds } from '../../storage/own-speeds'
 import { putRecord, readRecords } from '../../storage/record'
 import { thinOutCheckpoints } from '../../storage/retention'
@@ -119,6 +120,7 @@ async function finishJob(
     summary: `${status.state} (${status.reason}) after ${status.attemptsTotal} ${status.attemptsTotal === 1 ? 'attempt' : 'attempts'}, ${formatUsd(status.spentMicroUsd)}`,
     data: { result, status },
   })
+  await putJobCosts(store, { ...entry.data, budgetMonth: input.month })
   if (input.month !== undefined)
     await treasury?.settle(
       input.month,

@@ -3,7 +3,7 @@ import { carrying } from '../../core/failure'
 import type { PlanInput, PlanOutcome } from '../../core/activities'
 import type { Plan } from '../../core/job/plan'
 import { SECOND_MS } from '../../core/time/time'
-import { lineInWords, type Asker, type LinePlace } from '../../core/job/waiting'
+import { lineMessage, type Asker, type LinePlace } from '../../core/job/waiting'
 import type { Admission, Answered, WaitingLine } from './waiting-line'
 
 /** A job may wait for weeks: it asks often at first, then rarely. */
@@ -47,8 +47,7 @@ export async function planInTurn<T extends Asked>(
 }
 
 function inLine(place: LinePlace, retryInMs: number): PlanOutcome {
-  const reason = `Queue: ${lineInWords(place)}. Older jobs with equal requests go first.`
-  return { kind: 'wait', reason, retryInMs, silentBackends: [], position: place.position }
+  return { kind: 'wait', reason: lineMessage(place), retryInMs, silentBackends: [], position: place.position }
 }
 
 /** Obstacles of this job alone, such as its budget, must not block others in its queue. */

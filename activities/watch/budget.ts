@@ -3,7 +3,7 @@ import type { Backend } from '../../backends/backend'
 import type { WatchInput } from '../../core/activities'
 import { budgetReserveMs, paidForMs, type AttemptBudget } from '../../core/money/budget'
 import type { Lease } from '../../core/documents'
-import { spendOver, type Metered } from '../../core/money/meter'
+import { costSoFar, spendOver, type Metered } from '../../core/money/meter'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../../core/time/time'
 import { StoreError } from '../../storage/store'
 import { ignoreBadDocument } from '../../storage/json'
@@ -45,6 +45,8 @@ export class BudgetWatch {
   private readonly billedFromAtMs: () => number | undefined
   private known: Known | undefined
   private metered: Metered | undefined
+  /** The last report for people. */
+  private told: Metered | undefined
   private budget: AttemptBudget | null
   private limitsSeq: number
   private checkedAtMs: number | undefined
@@ -69,6 +71,7 @@ export class BudgetWatch {
 
   /** Published by an earlier watch; its time is by the store's clock. */
   restore({ lease, renewedAtMs }: { lease: Lease; renewedAtMs: number }): void {
+    this.told = lease.metered
     if (lease.spentMicroUsd === undefined) return
     this.keep({
       atMs: Math.min(renewedAtMs, this.now()) - CLOCK_SLACK_MS,
@@ -98,12 +101,25 @@ export class BudgetWatch {
   /** Returns the report for a lease. */
   async report(): Promise<SpendReport> {
     const { atMs, spentMicroUsd } = await this.measure()
-    const { othersMicroUsd: others = 0 } = this
-    const metered = this.metered ?? { toAtMs: atMs, costMicroUsd: spentMicroUsd, priceMicroUsdPerHour: 0 }
-    return {
-      spentMicroUsd: spentMicroUsd + others,
-      metered: { ...metered, costMicroUsd: metered.costMicroUsd + others },
-    }
+    const { othersMicroUsd: others = 0, metered } = this
+    // A provider may report a lower price late; the shown cost does not fall.
+    const shown = this.shownAt(atMs)
+    this.told =
+      metered === undefined
+        ? shown
+        : { ...metered, costMicroUsd: Math.max(metered.costMicroUsd + others, shown.costMicroUsd) }
+    return { spentMicroUsd: spentMicroUsd + others, metered: this.told }
+  }
+
+  /** The cost that views compute from the last report, or before the first one from the launch. */
+  private shownAt(atMs: number): Metered {
+    const { handle } = this.input
+    const { billedInStepsOfMs } = roundingOf(this.input)
+    const { priceMicroUsdPerHour } = handle.realised
+    const fromAtMs = this.billedFromAtMs() ?? handle.launchedAtMs
+    const bill = { fromAtMs, priceMicroUsdPerHour, billedInStepsOfMs, metered: this.told }
+    const price = this.told?.priceMicroUsdPerHour ?? priceMicroUsdPerHour
+    return { toAtMs: atMs, costMicroUsd: costSoFar(bill, atMs), priceMicroUsdPerHour: price }
   }
 
   /** The runner reads the newest one. */
@@ -156,11 +172,10 @@ export class BudgetWatch {
     const spent = await meterRunning(this.backend, { order, handle, fromAtMs, nowMs }, limit.signal)
     clearTimeout(timer)
     this.checkedAtMs = nowMs
-    this.metered = {
-      toAtMs: nowMs,
-      costMicroUsd: spent.asToldMicroUsd,
-      priceMicroUsdPerHour: spent.priceMicroUsdPerHour,
-    }
+    const { asToldMicroUsd: costMicroUsd, priceMicroUsdPerHour } = spent
+    // Without an answer of the provider, the last report continues.
+    this.metered =
+      costMicroUsd === undefined ? undefined : { toAtMs: nowMs, costMicroUsd, priceMicroUsdPerHour }
     return this.keep({ atMs: nowMs, spentMicroUsd: spent.atMostMicroUsd })
   }
 

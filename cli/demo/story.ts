@@ -6,7 +6,8 @@ import { readArtifact } from '../../storage/artifacts'
 import { CrucibleError } from '../../client/errors'
 import { formatProblem, parseJobFile } from '../../client/job/file'
 import type { JobView } from '../../client/job/job-view'
-import { readView, readAttempt } from '../../client/job/read-view'
+import { readAttempt } from '../../client/job/attempt-documents'
+import { readView } from '../../client/job/read-view'
 import { submit } from '../../client/job/submit'
 import { watchJob } from '../../client/job/watch'
 import { isFinal, type JobSpec } from '../../core/job/job'
@@ -78,7 +79,8 @@ export interface Bill {
   tookMs: number
   /** Run time of all its machines together. */
   machineMs: number
-  costMicroUsd: MicroUsd
+  /** Null if unknown. */
+  costMicroUsd: MicroUsd | null
 }
 
 export interface StoryTelling {

@@ -89,7 +89,7 @@ function tellEnd(cli: Cli, view: JobView): void {
   const { id, state, message, attemptsTotal, cost, submittedAtMs, endedAtMs } = view
   const { paintNote: paint } = out
   const took = endedAtMs === null ? '' : ` in ${formatDuration(endedAtMs - submittedAtMs)}`
-  const facts = `${plural(attemptsTotal, 'attempt')}, ${formatUsd(cost.spentMicroUsd)}`
+  const facts = `${plural(attemptsTotal, 'attempt')}, ${cost.spentMicroUsd === null ? 'cost unknown' : formatUsd(cost.spentMicroUsd)}`
   out.note(`${paint.dim('crucible:')} ${id} ${stateInColour(state, paint)}${took} (${facts}). ${message}`)
   if (view.warning !== null) out.note(paint.yellow(view.warning.text))
   for (const line of continuationLines(cli, view)) out.note(line)

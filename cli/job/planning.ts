@@ -40,7 +40,7 @@ export function showPlan(
   if (best === undefined) {
     const isNowhere = rejections.length === 0 && silentBackends.length === 0
     out.line(isNowhere ? 'No backend has an offer that fits this job.' : 'No offer fits this job now.')
-    if (plan.named !== undefined) out.line(namedInWords(plan.named))
+    if (plan.named !== undefined) out.prose(namedInWords(plan.named))
   } else {
     const rows = rowsOf([...placements, ...others])
     const shown = isAll ? rows : rows.slice(0, ROWS_MAX)
@@ -48,6 +48,7 @@ export function showPlan(
       placements.some(({ forecast }) => forecast.chances[of] !== undefined),
     )
     const titles = limits.map(({ title }) => title)
+    const hasGpu = shown.some((row) => row.best.offer.shape.gpus > 0)
     out.table(
       [...HEAD, ...titles],
       shown.map((row, index) => [
@@ -57,16 +58,17 @@ export function showPlan(
       {
         right: ['#', 'COST/H', 'COST', '90 % RANGE', 'TIME', ...titles],
         flexible: 'MACHINE',
-        // Without limits, 80 columns have room for all figures of cost and time.
         optional: [
           'CONFIDENCE',
           'INTERRUPTIONS',
           'AVAILABLE',
           'PRICE SOURCE',
           'PLACE',
-          'MACHINE',
+          // 80 columns keep the GPU, with which a machine begins; without GPUs they have room for all figures of cost and time.
+          ...(hasGpu ? [] : ['MACHINE']),
           'COST/H',
           '90 % RANGE',
+          '#',
           'TIME',
         ],
       },
@@ -74,18 +76,18 @@ export function showPlan(
     const left = rows.length - shown.length
     if (left > 0) out.line(out.paint.dim(`And ${left} more; --all shows them, --json every place.`))
     out.line()
-    out.line(`First because: ${best.reasons.join('; ')}.`)
-    if (best.risks.length > 0) out.line(`Risks: ${best.risks.join('; ')}.`)
-    for (const line of assumptionsOf(plan)) out.line(line)
+    out.prose(`First because: ${best.reasons.join('; ')}.`)
+    if (best.risks.length > 0) out.prose(`Risks: ${best.risks.join('; ')}.`)
+    for (const line of assumptionsOf(plan)) out.prose(line)
   }
   if (relaxations.length > 0) out.line()
-  for (const { sentence } of relaxations) out.line(`${sentence}.`)
+  for (const { sentence } of relaxations) out.prose(`${sentence}.`)
   const remarks = [
     ...(isAll ? ruledOutSingly : ruledOutInWords)(rejections),
     ...silentBackends.map((one) => `${silentName(one)} did not answer: ${one.reason}`),
   ]
   if (remarks.length > 0) out.line()
-  for (const remark of remarks) out.line(out.paint.dim(`Excluded: ${remark}`))
+  for (const remark of remarks) out.prose(out.paint.dim(`Excluded: ${remark}`))
 }
 
 function namedInWords({ state, message = '' }: NonNullable<PlanReport['named']>): string {

@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../../client/context'
 import { CrucibleError, toCrucibleError } from '../../client/errors'
 import type { AttemptView, JobView } from '../../client/job/job-view'
-import { readView, readMachine } from '../../client/job/read-view'
+import { readMachine } from '../../client/job/attempt-documents'
+import { readView } from '../../client/job/read-view'
 import { submit, type Submission } from '../../client/job/submit'
 import { cancel, interruptRehearsal } from '../../client/updates'
 import { isAttemptOver } from '../../client/job/view'
@@ -140,7 +141,8 @@ export class RehearsalJobsHost implements Host {
     if (!(await this.cancel(jobId))) return void this.open.delete(jobId)
     const limit = AbortSignal.timeout(endsWithinMs)
     for await (const { state, cost } of watchJob(this.context, jobId, { everyMs: POLL_MS, signal: limit })) {
-      this.jobs.get(jobId)!.costMicroUsd = cost.spentMicroUsd
+      const job = this.jobs.get(jobId)!
+      job.costMicroUsd = cost.spentMicroUsd ?? job.costMicroUsd
       if (isFinal(state)) return void this.open.delete(jobId)
     }
     note(`${jobId} is still stopping; its deadline stops it at the latest. See \`crucible show ${jobId}\`.`)

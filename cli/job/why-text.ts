@@ -34,8 +34,8 @@ function showDecision(out: Output, decision: DecisionExplained): void {
   const about =
     attempt === null ? '' : kind === 'plan' ? `, for attempt ${attempt}` : `, after attempt ${attempt}`
   out.line(out.paint.bold(`${number}. ${formatInstant(atMs)}${about}`))
-  out.line(`   ${text}`)
-  for (const missing of decision.missing) out.line(`   ${out.paint.yellow(missing)}`)
+  out.prose(`   ${text}`)
+  for (const missing of decision.missing) out.prose(`   ${out.paint.yellow(missing)}`)
   list(
     out,
     'Made from',
@@ -74,7 +74,7 @@ function searchHint({ number, replay, isSearched }: PlanExplained): string[] {
 function list(out: Output, title: string, lines: readonly string[]): void {
   if (lines.length === 0) return
   out.line(`   ${title}`)
-  for (const line of lines) out.line(`     ${line}`)
+  for (const line of lines) out.prose(`     ${line}`, 2)
 }
 
 function showPlaces(out: Output, places: readonly ExplainedPlacement[]): void {
@@ -170,7 +170,7 @@ export function showOffer(out: Output, explained: OfferExplained): void {
   const { offerKey, rank, rowsTotal, costMicroUsd, durationMs, excludedBecause } = explained
   const name = offerKey.replace(/\/$/, '')
   if (excludedBecause !== null || costMicroUsd === null || durationMs === null) {
-    out.line(`${out.paint.bold(name)} is excluded: ${excludedBecause ?? 'no reason is known'}`)
+    out.prose(`${out.paint.bold(name)} is excluded: ${excludedBecause ?? 'no reason is known'}`)
     return
   }
   out.line(

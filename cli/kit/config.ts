@@ -1,13 +1,15 @@
 import { existsSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 import type { Environment } from '../../client/config'
-import { replaceAws, withDevEnvironment } from '../../client/environment'
+import { replaceAws, simulatedIn, withDevEnvironment } from '../../client/environment'
 import { packageRoot } from './package'
 import { exemptLoopback, nameUser } from './surroundings'
 
 /** Settings of the command line from the environment, in addition to those of client and workers. */
 export interface CliConfig {
   environment: Environment
+  /** The backends whose provider is simulated; empty in a real deployment. */
+  simulated: readonly string[]
   /** False for NO_COLOR (https://no-color.org) and terminals without colours. */
   isColourWanted: boolean
   /** The command as the user typed it, for suggestions. */
@@ -32,6 +34,7 @@ export function readCliConfig(
   const { NO_COLOR, TERM, CRUCIBLE_SUBMIT_CONFIRM = 'yes' } = environment
   return {
     environment,
+    simulated: simulatedIn(own),
     isColourWanted: (NO_COLOR ?? '') === '' && TERM !== 'dumb',
     invocation: invocationOf(environment, script ?? ''),
     confirmsSubmit: CRUCIBLE_SUBMIT_CONFIRM.trim().toLowerCase() !== 'no',

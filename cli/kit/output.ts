@@ -2,6 +2,7 @@ import type TableLibrary from 'cli-table3'
 import { createColors } from 'picocolors'
 import type { Colors } from 'picocolors/types'
 import { plain, plainJson } from './plain'
+import { wrapProse } from './prose'
 import { fitTable, GAP } from './table'
 
 /** A stream to write to: a terminal, a file or a pipe. */
@@ -19,6 +20,8 @@ export interface OutputOptions {
   isColourWanted: boolean
   /** Form of the documents. */
   schema?: string | undefined
+  /** Backends whose provider is simulated, which each document names. */
+  simulated?: readonly string[] | undefined
 }
 
 export interface TableOptions {
@@ -37,6 +40,8 @@ export const SCHEMA = 'crucible/1'
 
 /** Width of a file or a pipe. */
 const WIDTH_ELSEWHERE = 100
+/** Width of a terminal that reports none. */
+const WIDTH_UNKNOWN = 80
 
 /**
  * Output of a command. Answers go to stdout, as text or as JSON and never as both; remarks and progress go to stderr. Colours are for
@@ -52,8 +57,10 @@ export class Output {
   readonly #stdout: Sink
   readonly #schema: string
   readonly #warned = new Set<string>()
+  readonly #simulated: readonly string[]
 
-  constructor({ stdout, stderr, isJson, isColourWanted, schema = SCHEMA }: OutputOptions) {
+  constructor({ stdout, stderr, isJson, isColourWanted, schema = SCHEMA, simulated = [] }: OutputOptions) {
+    this.#simulated = simulated
     this.#stdout = stdout
     this.#schema = schema
     this.stderr = stderr
@@ -69,7 +76,7 @@ export class Output {
 
   /** The answer as a document; without --json, nothing. */
   json(document: object): void {
-    this.#document(document, 2)
+    this.#document(this.#simulated.length === 0 ? document : { simulated: this.#simulated, ...document }, 2)
   }
 
   /** Prints one document per line; nothing without --json. */
@@ -87,6 +94,12 @@ export class Output {
     if (!this.isJson) this.#stdout.write(`${plain(text)}\n`)
   }
 
+  /** Sentences of the answer, which wrap at words in a terminal; further lines are indented. */
+  prose(text: string, indent = 0): void {
+    const width = widthOf(this.#stdout)
+    this.line(width === undefined ? text : wrapProse(text, width, indent))
+  }
+
   /** A line with its control sequences, for users who ask for that. */
   raw(text: string): void {
     if (!this.isJson) this.#stdout.write(`${text}\n`)
@@ -100,7 +113,8 @@ export class Output {
 
   /** A remark in addition to the answer. */
   note(text: string): void {
-    this.stderr.write(`${plain(text)}\n`)
+    const width = widthOf(this.stderr)
+    this.stderr.write(`${plain(width === undefined ? text : wrapProse(text, width))}\n`)
   }
 
   /** Warns in addition to the answer. A command that warns of the same thing at several steps warns once. */
@@ -136,13 +150,31 @@ export class Output {
 
   /** Columns of the terminal of stdout. */
   get width(): number {
-    return (this.#stdout.isTTY === true ? this.#stdout.columns : undefined) ?? WIDTH_ELSEWHERE
+    return widthOf(this.#stdout) ?? WIDTH_ELSEWHERE
+  }
+
+  /** Says that a deployment is simulated, which could be taken for the real one. */
+  noteSimulated(): void {
+    if (this.#simulated.length > 0 && !this.isJson)
+      this.note(this.paintNote.yellow(simulation(this.#simulated)))
   }
 
   /** Moves to the top of an empty screen. */
   clear(): void {
-    if (this.isTerminal) this.#stdout.write('\u001b[H\u001b[2J')
+    if (!this.isTerminal) return
+    this.#stdout.write('\u001b[H\u001b[2J')
+    if (this.#simulated.length > 0) this.line(this.paint.yellow(simulation(this.#simulated)))
   }
+}
+
+/** Names the simulated part of a deployment. */
+export function simulation(backends: readonly string[]): string {
+  return `Simulated: ${backends.join(', ')} of \`crucible dev --sim\`. Nothing runs or costs at a provider.`
+}
+
+/** Columns of a terminal; `undefined` for a file or a pipe. */
+function widthOf({ isTTY, columns }: Sink): number | undefined {
+  return isTTY === true ? columns || WIDTH_UNKNOWN : undefined
 }
 
 const BORDERLESS = Object.fromEntries(

@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import { EXIT_CODES } from '../../client/errors'
+import { wordsOfFileError } from '../../core/file-error'
 import type { Outside } from '../cli'
 import type { CliConfig } from './config'
 
@@ -30,19 +31,27 @@ async function askTerminal(question: string, signal: AbortSignal): Promise<strin
   }
 }
 
-/** A worker's runtime that was installed but not used would keep the process alive; flush the output before exiting. */
+/**
+ * Flushes the output and ends the process: a worker's runtime that was installed but not used would keep it alive. An answer that could not
+ * be written is a failure, which may show only in the last write.
+ */
 export function endWith(exitCode: number): void {
-  process.stdout.write('', () => process.stderr.write('', () => process.exit(exitCode)))
+  process.stdout.write('', (error) => {
+    if (error != null) return endOf(process.stdout, error)
+    process.stderr.write('', () => process.exit(exitCode))
+  })
 }
 
 export function endOnBrokenOutput(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      // The reader may stop early (`crucible logs | head`).
-      if (error.code === 'EPIPE') process.exit(0)
-      if (stream === process.stdout)
-        process.stderr.write(`error: The output cannot be written: ${error.message}.\n`)
-      process.exit(EXIT_CODES.failed)
-    })
-  }
+  for (const stream of [process.stdout, process.stderr])
+    stream.on('error', (error: NodeJS.ErrnoException) => endOf(stream, error))
+}
+
+/** Ends the process because a stream takes no more. */
+function endOf(stream: NodeJS.WriteStream, error: NodeJS.ErrnoException): void {
+  // The reader may stop early (`crucible logs | head`).
+  if (error.code === 'EPIPE') process.exit(0)
+  if (stream === process.stdout)
+    process.stderr.write(`error: The output cannot be written: ${wordsOfFileError(error)}.\n`)
+  process.exit(EXIT_CODES.failed)
 }

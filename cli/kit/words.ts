@@ -1,5 +1,6 @@
 import type { Colors } from 'picocolors/types'
 import type { AttemptView, JobSummary, ProgressView } from '../../client/job/job-view'
+import { isAttemptOver } from '../../client/job/view'
 import type { UploadProgress } from '../../core/beat-parts'
 import type { Checkpoint, CheckpointState } from '../../core/job/checkpoint'
 import type { JobState } from '../../core/job/job'
@@ -13,6 +14,9 @@ export { formatBytes as bytes } from '../../core/resources'
 /** Shown for an unknown value. */
 export const NOTHING = '-'
 
+/** Shown for an unknown state. */
+export const UNKNOWN = 'unknown'
+
 const COLOURS: Readonly<Record<JobState, keyof Colors>> = {
   pending: 'cyan',
   provisioning: 'cyan',
@@ -24,8 +28,8 @@ const COLOURS: Readonly<Record<JobState, keyof Colors>> = {
   cancelled: 'dim',
 }
 
-export function stateInColour(state: JobState, paint: Colors): string {
-  return (paint[COLOURS[state]] as (text: string) => string)(state)
+export function stateInColour(state: JobState | null, paint: Colors): string {
+  return state === null ? UNKNOWN : (paint[COLOURS[state]] as (text: string) => string)(state)
 }
 
 /** `480/1,500 (32 %)`, `step 480`, `epoch 2/5 (28 %)`, `epoch 2, 40/100`, `40/100`, or nothing. */
@@ -96,8 +100,10 @@ export function age(sinceMs: number, nowMs: number): string {
 }
 
 /** Returns the run time of an attempt so far, or in total. */
-export function attemptTime({ launchedAtMs, endedAtMs }: AttemptView, nowMs: number): string {
-  return launchedAtMs === null ? NOTHING : formatDuration((endedAtMs ?? nowMs) - launchedAtMs)
+export function attemptTime(attempt: AttemptView, nowMs: number): string {
+  const { launchedAtMs, endedAtMs } = attempt
+  const untilMs = endedAtMs ?? (isAttemptOver(attempt) ? null : nowMs)
+  return launchedAtMs === null || untilMs === null ? NOTHING : formatDuration(untilMs - launchedAtMs)
 }
 
 /** Why an attempt is in its state, without repeating the state. */

@@ -1,7 +1,8 @@
 /** Weeks of reserved and planned capacity, as lines and as iCalendar. */
 import type * as icalLibrary from 'ical-generator'
 import { isHeld, type OwnedReservation } from '../../core/reservation/reservation'
-import { isReservationFinal, type ReservationStatus } from '../../core/reservation/reserving'
+import type { KnownReservation } from '../../client/reservation/views'
+import { isReservationFinal } from '../../core/reservation/reserving'
 import { DAY_MS, HOUR_MS } from '../../core/time/time'
 import type { Cli } from '../cli'
 import { plain } from '../kit/plain'
@@ -33,11 +34,11 @@ export interface PlannedRun {
 
 /** Everything that has a place in the weeks to come, by its start. One owned reservation is one line. */
 export function calendarLines(
-  { statuses, owned, runs }: { statuses: ReservationStatus[]; owned: OwnedReservation[]; runs: PlannedRun[] },
+  { statuses, owned, runs }: { statuses: KnownReservation[]; owned: OwnedReservation[]; runs: PlannedRun[] },
   nowMs: number,
 ): CalendarLine[] {
   const wished = statuses
-    .filter(({ state }) => !isReservationFinal(state))
+    .filter(({ state }) => state === null || !isReservationFinal(state))
     .map((status) => lineOfWish(status, nowMs))
   const held = new Set(statuses.map(({ reservation }) => reservation?.id))
   const others = owned
@@ -55,7 +56,7 @@ export function calendarLines(
   )
 }
 
-function lineOfWish(status: ReservationStatus, nowMs: number): CalendarLine {
+function lineOfWish(status: KnownReservation, nowMs: number): CalendarLine {
   const { id, purpose, wish, reservation, quote } = status
   const title = [purpose, `${wish.count} × ${wish.types.join(' or ')}`].filter(Boolean).join(': ')
   if (reservation !== undefined) return { ...lineOfOwned(reservation, title, nowMs), id }

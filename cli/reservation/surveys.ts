@@ -1,6 +1,6 @@
 import { surveyCapacity } from '../../client/reservation/capacity-survey'
 import { toCrucibleError } from '../../client/errors'
-import type { ReservationStatus } from '../../core/reservation/reserving'
+import type { KnownReservation } from '../../client/reservation/views'
 import type { CapacitySurvey } from '../../core/reservation/activities'
 import type { Cli } from '../cli'
 
@@ -20,9 +20,9 @@ export async function surveysOf(
 
 /** Reservations with the places that are free now: their workflows look every ten minutes at most. */
 export function withFreshPlaces(
-  statuses: readonly ReservationStatus[],
+  statuses: readonly KnownReservation[],
   surveys: readonly CapacitySurvey[],
-): ReservationStatus[] {
+): KnownReservation[] {
   const seen = new Map(surveys.flatMap(({ owned }) => owned).map((one) => [one.id, one]))
   return statuses.map((status) => {
     const { reservation } = status

@@ -1,18 +1,13 @@
 /** Output of `crucible reservations`. */
-import type { ReservationView } from '../../client/reservation/views'
+import type { KnownReservation, ReservationView } from '../../client/reservation/views'
 import { formatUsd } from '../../core/money/money'
 import type { OwnedReservation } from '../../core/reservation/reservation'
 import { SHARE_DEFAULT, shareInWords } from '../../core/reservation/hold'
-import {
-  isReservationFinal,
-  type JudgedQuote,
-  type PurchaseRule,
-  type ReservationStatus,
-} from '../../core/reservation/reserving'
+import { isReservationFinal, type JudgedQuote, type PurchaseRule } from '../../core/reservation/reserving'
 import type { CapacitySurvey } from '../../core/reservation/activities'
 import { formatDuration, formatInstant } from '../../core/time/time'
 import type { Cli } from '../cli'
-import { age, NOTHING, plural } from '../kit/words'
+import { age, NOTHING, plural, UNKNOWN, usd } from '../kit/words'
 
 const minute = (atMs: number | undefined): string =>
   atMs === undefined ? NOTHING : formatInstant(atMs).slice(0, 16).replace('T', ' ')
@@ -23,7 +18,7 @@ export function showReservations(
   {
     reservations,
     surveys,
-  }: { reservations: ReservationStatus[]; surveys: ({ backend: string } & CapacitySurvey)[] },
+  }: { reservations: KnownReservation[]; surveys: ({ backend: string } & CapacitySurvey)[] },
 ): void {
   const { out } = cli
   const held = new Set(reservations.map(({ reservation }) => reservation?.id))
@@ -67,18 +62,18 @@ function idlePrice({ free, idleMicroUsdPerHour = 0 }: OwnedReservation): string 
   return free > 0 && idleMicroUsdPerHour > 0 ? `${formatUsd(free * idleMicroUsdPerHour)}/h` : NOTHING
 }
 
-function rowOf({ out }: Cli, status: ReservationStatus): string[] {
+function rowOf({ out }: Cli, status: KnownReservation): string[] {
   const { id, state, wish, reservation, quote, spentMicroUsd, owner, purpose, undecided } = status
   const window = reservation ?? quote?.quote
-  const isAsking = ['awaiting-approval', 'undecided'].includes(state) || undecided !== undefined
+  const isAsking = state === 'awaiting-approval' || state === 'undecided' || undecided !== undefined
   return [
     id,
-    isAsking ? out.paint.yellow(state) : state,
+    isAsking ? out.paint.yellow(state ?? UNKNOWN) : (state ?? UNKNOWN),
     `${wish.count} × ${(window?.type ?? wish.types[0])!}`,
     minute(window?.startsAtMs),
     minute(window?.endsAtMs),
     reservation === undefined ? NOTHING : `${reservation.free}/${reservation.total}`,
-    formatUsd(spentMicroUsd),
+    usd(spentMicroUsd),
     reservation === undefined ? NOTHING : idlePrice(reservation),
     owner,
     purpose ?? '',
@@ -104,8 +99,8 @@ export function showReservationView(cli: Cli, view: ReservationView): void {
     owner,
     purpose,
   } = status
-  out.line(`${out.paint.bold(id)}  ${state}: ${message}`)
-  const row = (title: string, text: string): void => out.line(`  ${title.padEnd(10)} ${text}`)
+  out.prose(`${out.paint.bold(id)}  ${state ?? UNKNOWN}: ${message}`)
+  const row = (title: string, text: string): void => out.prose(`  ${title.padEnd(10)} ${text}`, 11)
   row('wanted', `${wish.count} × ${wish.types.join(' or ')}, ${wish.kind}, of ${wish.backend}`)
   row('owner', purpose === undefined ? owner : `${owner}: ${purpose}`)
   row('shared', `idle places are for ${shareInWords(wishRule.share ?? SHARE_DEFAULT)}`)
@@ -120,10 +115,10 @@ export function showReservationView(cli: Cli, view: ReservationView): void {
     )
     row('window', `${windowOf(reservation)} (UTC)`)
   }
-  row('spent', `${formatUsd(status.spentMicroUsd)}, of it for unused time ${formatUsd(status.idleMicroUsd)}`)
+  row('spent', `${usd(status.spentMicroUsd)}, of it for unused time ${usd(status.idleMicroUsd)}`)
   if (status.nextLookAtMs !== undefined)
     row('next look', `in ${formatDuration(status.nextLookAtMs - cli.now())}`)
-  if (trouble !== undefined) out.line(out.paint.yellow(`  ${trouble}`))
+  if (trouble !== undefined) out.prose(out.paint.yellow(`  ${trouble}`))
   if (state === 'awaiting-approval')
     out.line(
       cli.asCalled(
@@ -142,7 +137,8 @@ export function showReservationView(cli: Cli, view: ReservationView): void {
     )
   }
   // Once capacity is held, the other quotes are obsolete.
-  const others = reservation === undefined && !isReservationFinal(state) ? alternatives : []
+  const isOver = state !== null && isReservationFinal(state)
+  const others = reservation === undefined && !isOver ? alternatives : []
   if (others.length > 0) out.line('  Others:')
   for (const one of others) out.line(`    ${quoteLine(one)}`)
   if (record.length > 0) out.line('  Record (UTC):')

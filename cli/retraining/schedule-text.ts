@@ -10,7 +10,7 @@ import { formatDuration, formatInstant } from '../../core/time/time'
 import { formatInZone } from '../../core/time/zones'
 import type { RecordedRun } from '../../storage/schedules'
 import type { Cli } from '../cli'
-import { age, NOTHING } from '../kit/words'
+import { age, NOTHING, plural } from '../kit/words'
 
 export function showNext(cli: Cli, spec: RetrainSpec, count: number): void {
   const { out } = cli
@@ -67,11 +67,18 @@ export function showList(cli: Cli, schedules: readonly ScheduleSummary[]): void 
         ? NOTHING
         : `${next.date}, in ${formatDuration(next.opensAtMs - cli.now()).split(' ')[0]!}`,
       last?.id ?? NOTHING,
-      last === null ? NOTHING : (last.result?.state ?? 'under way'),
+      resultInWords(state, last),
       owner,
     ]),
     { flexible: 'OWNER', optional: ['OWNER'] },
   )
+}
+
+/** Only Temporal knows whether a run without a result is still under way. */
+function resultInWords(state: ScheduleSummary['state'], last: RecordedRun | null): string {
+  if (last === null) return NOTHING
+  const isKnown = state === 'active' || state === 'paused'
+  return last.result?.state ?? (isKnown ? 'under way' : 'unknown')
 }
 
 export function showSchedule(cli: Cli, view: ScheduleView): void {
@@ -80,7 +87,7 @@ export function showSchedule(cli: Cli, view: ScheduleView): void {
   const { name, state, revision, owner, spec, note, next, running, production, revisions } = view
   out.line(`${out.paint.bold(name)}  ${state}${note === null || state !== 'paused' ? '' : ` (${note})`}`)
   const changed = revisions.at(-1)
-  const row = (title: string, text: string): void => out.line(`  ${title.padEnd(11)} ${text}`)
+  const row = (title: string, text: string): void => out.prose(`  ${title.padEnd(11)} ${text}`, 12)
   row('owner', owner)
   if (changed !== undefined)
     row('revision', `${revision}, ${changed.kind} by ${changed.by} ${age(changed.atMs, cli.now())} ago`)
@@ -92,10 +99,21 @@ export function showSchedule(cli: Cli, view: ScheduleView): void {
   for (const words of lateInWords(view)) row('dates', words)
   row('production', productionInWords(production))
   for (const status of running) showRunning(cli, status)
-  if (running.length === 0) out.line('No run is active.')
+  const silent = silentInWords(view)
+  if (silent !== undefined) out.line(silent)
+}
+
+function silentInWords({ state, running, silentRuns }: ScheduleView): string | undefined {
+  if (silentRuns === null) {
+    const why = state === 'gone' ? 'the server does not have this schedule' : 'Temporal does not answer'
+    return `Whether a run is active is unknown: ${why}.`
+  }
+  if (silentRuns > 0) return `${plural(silentRuns, 'active run does', 'active runs do')} not answer.`
+  return running.length === 0 ? 'No run is active.' : undefined
 }
 
 function lateInWords({ waiting, skipped }: Pick<ScheduleView, 'waiting' | 'skipped'>): string[] {
+  if (waiting === null || skipped === null) return []
   const { overlapped, missed } = skipped
   const words: [number, string][] = [
     [waiting, 'due: waiting for the previous run'],
@@ -109,7 +127,7 @@ function showRunning(cli: Cli, status: RetrainStatus): void {
   const { schedule, run, state, message, trouble, warnings, jobs, verdict, untilAtMs, pageUrl } = status
   const { out } = cli
   out.line()
-  out.line(`Run ${run?.id ?? ''}  ${state}: ${message}`)
+  out.prose(`Run ${run?.id ?? ''}  ${state}: ${message}`)
   if (untilAtMs !== undefined)
     out.line(`  ${'until'.padEnd(11)} ${formatInZone(untilAtMs, run?.dates.zone ?? 'UTC')}`)
   if (pageUrl !== undefined) out.line(`  ${'page'.padEnd(11)} ${pageUrl}`)

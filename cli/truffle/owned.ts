@@ -1,6 +1,7 @@
 import {
   blocksTerraform,
   findOwned,
+  freeIn,
   jointRoom,
   parsePattern,
   reservationsTerraform,
@@ -111,12 +112,11 @@ function columnsOf(kinds: readonly ReservationKind[]): string[] {
 
 function summaryRow(found: readonly Found[]): Row {
   const owned = found.flatMap((one) => one.owned.map(({ reservation }) => reservation))
-  const active = owned.filter(({ state }) => state === 'active')
   return {
     total: owned.length,
     instance_types: [...new Set(owned.map(({ type }) => type))].sort(),
     total_capacity: owned.reduce((sum, { total }) => sum + total, 0),
-    available_capacity: active.reduce((sum, { free }) => sum + free, 0),
+    available_capacity: owned.reduce((sum, one) => sum + freeIn(one), 0),
   }
 }
 

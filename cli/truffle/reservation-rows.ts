@@ -2,7 +2,7 @@ import {
   durationHoursOf,
   offeringUsableUntil,
   priceOf,
-  roomIn,
+  freeIn,
   usableUntilOf,
   type BlockOffering,
   type Owned,
@@ -35,7 +35,8 @@ export const ODCR_COLUMNS = [
 ]
 
 export function odcrRow({ region, reservation, usdPerHour }: Owned): Row {
-  const { id, type, zone, total, free, state, tenancy, platform } = reservation
+  const { id, type, zone, total, state, tenancy, platform } = reservation
+  const free = freeIn(reservation)
   const money = (count: number): number | null =>
     usdPerHour === undefined ? null : Math.round(usdPerHour * count * 10_000) / 10_000
   // Before a reservation is active, none of it is free, used or billed.
@@ -87,7 +88,8 @@ export const BLOCK_COLUMNS = [
 ]
 
 export function blockRow({ region, reservation }: Owned): Row {
-  const { id, type, zone, total, free, state, tenancy, platform } = reservation
+  const { id, type, zone, total, state, tenancy, platform } = reservation
+  const free = freeIn(reservation)
   return {
     reservation_type: 'capacity-block',
     capacity_block_id: reservation.blockId ?? id,
@@ -166,7 +168,7 @@ export function purchaseCommandOf(id: string, region: string): string {
 export function odcrSummary(owned: readonly Owned[]): string[] {
   const active = owned.filter(({ reservation }) => reservation.state === 'active')
   const total = sum(active.map(({ reservation }) => reservation.total))
-  const free = sum(active.map(({ reservation }) => reservation.free))
+  const free = sum(active.map(({ reservation }) => freeIn(reservation)))
   const priced = active.filter(({ usdPerHour }) => usdPerHour !== undefined)
   const cost = (count: (one: Owned) => number): number =>
     sum(priced.map((one) => count(one) * one.usdPerHour!))
@@ -179,7 +181,7 @@ export function odcrSummary(owned: readonly Owned[]): string[] {
       ? []
       : [
           `Cost: ${usdInWords(cost(({ reservation }) => reservation.total))}/h, billed whether used or not; ` +
-            `unused: ${usdInWords(cost(({ reservation }) => reservation.free))}/h`,
+            `unused: ${usdInWords(cost(({ reservation }) => freeIn(reservation)))}/h`,
         ]),
   ]
 }
@@ -187,12 +189,12 @@ export function odcrSummary(owned: readonly Owned[]): string[] {
 /** The lines above the table of Capacity Blocks. */
 export function blockSummary(owned: readonly Owned[]): string[] {
   const instances = sum(owned.map(({ reservation }) => reservation.total))
-  const room = sum(owned.map(({ reservation }) => roomIn(reservation)))
+  const free = sum(owned.map(({ reservation }) => freeIn(reservation)))
   return [
     `Total Blocks: ${owned.length}`,
     typesLine(owned),
     `Total Capacity: ${plural(instances, 'instance')}`,
-    `Available: ${plural(room, 'instance')}`,
+    `Available: ${plural(free, 'instance')}`,
     durationLine(owned.flatMap(({ reservation }) => durationHoursOf(reservation) ?? [])),
   ]
 }
@@ -227,7 +229,8 @@ export const ODCR_HEAD = [
 ]
 
 export function odcrCells({ region, reservation }: Owned): string[] {
-  const { type, zone, total, free, state, id, endsAtMs } = reservation
+  const { type, zone, total, state, id, endsAtMs } = reservation
+  const free = freeIn(reservation)
   const used = state === 'active' ? total - free : 0
   const percent = total === 0 ? 0 : Math.round((used / total) * 100)
   return [
@@ -257,7 +260,8 @@ export const BLOCK_HEAD = [
 ]
 
 export function blockCells({ reservation }: Owned): string[] {
-  const { type, total, free, zone, startsAtMs, endsAtMs, state, blockId, id } = reservation
+  const { type, total, zone, startsAtMs, endsAtMs, state, blockId, id } = reservation
+  const free = freeIn(reservation)
   const hours = durationHoursOf(reservation)
   return [
     type,

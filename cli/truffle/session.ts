@@ -5,7 +5,7 @@ import type { RegionApi } from '../../backends/ec2/capacity'
 import { homeOf } from '../../storage/home'
 import { EXIT_CODES, type ErrorKind } from '../../client/errors'
 import { Cli, type Outside } from '../cli'
-import type { Output } from '../kit/output'
+import { simulation, type Output } from '../kit/output'
 import { SCHEMA, writeAnswer, writeText, type Answer, type Format, type UnansweredRow } from './answer'
 import { regionsOf, TIMEOUT_MS, type SharedOptions } from './options'
 
@@ -95,11 +95,17 @@ export class Session {
     writeText({ name, text }, { format: this.format, out: this.out, stdout: this.outside.stdout })
   }
 
-  answer(answer: Answer): void {
+  answer(given: Answer): void {
+    const { simulated } = this.outside.config
+    const isSimulated = simulated.includes('ec2') && !OF_NO_ACCOUNT.includes(given.command)
+    const answer = isSimulated ? { ...given, notes: [simulation(['ec2']), ...given.notes] } : given
     writeAnswer(answer, { format: this.format, out: this.out, stdout: this.outside.stdout })
     if (answer.ending !== undefined) this.cli.exitCode = exitCodeOf(answer)
   }
 }
+
+/** Commands that ask no account. */
+const OF_NO_ACCOUNT: readonly string[] = ['advise', 'completion', 'version']
 
 /** The partitions of China and of the US government know nothing of the others. */
 function defaultHome(regions: readonly string[] | 'all'): string {

@@ -62,9 +62,7 @@ export async function verifyCheckpoints(
   if (checkpointId !== undefined && wanted.length === 0) {
     throw new CrucibleError('not-found', `${jobId} has no checkpoint ${checkpointId}.`, {
       hint:
-        all.length === 0
-          ? 'This job has no checkpoints yet.'
-          : `It has ${all.map(({ id }) => id).join(', ')}.`,
+        all.length === 0 ? 'This job has no checkpoints.' : `It has ${all.map(({ id }) => id).join(', ')}.`,
     })
   }
   const folder = await mkdtemp(join(tmpdir(), 'crucible-verify-'))

@@ -12,7 +12,8 @@ import type { ObjectStore } from '../../storage/store'
 import type { Context } from '../context'
 import { submissionOf } from './history'
 import { attemptsOf } from './logs'
-import { noSuchJob, readBilling, readMachine } from './read-view'
+import { readBilling, readMachine } from './attempt-documents'
+import { noSuchJob } from './read-view'
 
 /** An event of a job. @experimental */
 export interface JobEvent {

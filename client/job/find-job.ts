@@ -74,7 +74,11 @@ async function jobsNamed(context: Context, name: string, idsBeginning: string[])
   let indexed: NamedJob[]
   try {
     const listed = await listJobs(context, { name, limit: NAMED_MAX })
-    indexed = listed.map(({ id, submittedAtMs, state }) => ({ id, submittedAtMs, isOver: isFinal(state) }))
+    indexed = listed.map(({ id, submittedAtMs, state }) => ({
+      id,
+      submittedAtMs,
+      isOver: state !== null && isFinal(state),
+    }))
   } catch {
     const jobs = (await knownJobs(context)).filter((job) => job.name === name)
     return eachOf(jobs, async ({ id, submittedAtMs }) => ({

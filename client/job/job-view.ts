@@ -18,8 +18,10 @@ export interface JobSummary {
   name: string
   owner: string
   workflowId: string
-  state: JobState
-  reason: JobReason
+  /** Null if the store, which knows the end of a job whose workflow was ended by hand, does not answer. */
+  state: JobState | null
+  /** Null if unknown. */
+  reason: JobReason | null
   /** A job of `crucible rehearse`, whose machines are interrupted on purpose. */
   isRehearsal: boolean
   submittedAtMs: number
@@ -36,13 +38,17 @@ export interface JobSummary {
   queuedSinceMs: number | null
   /** The newest attempt. */
   placement: PlacementView | null
-  attemptsTotal: number
+  /** Null if the store does not answer. */
+  attemptsTotal: number | null
   /** The runner's current warning; null without one, or if no attempt runs. */
   warning: RunnerWarning | null
 }
 
 /** @public */
 export interface JobView extends JobSummary {
+  state: JobState
+  reason: JobReason
+  attemptsTotal: number
   /** Message for a person, in one sentence. */
   message: string
   /** False if neither the job's workflow nor its end provided this state: it then comes from record and beats. */
@@ -88,8 +94,8 @@ export interface ProgressView {
 
 /** @public */
 export interface CostView {
-  /** The cost of all attempts, including the running one so far. */
-  spentMicroUsd: MicroUsd
+  /** The cost of all attempts, including the running one so far; null if that of one of them is unknown. */
+  spentMicroUsd: MicroUsd | null
   /** Remaining cost of the running attempt until the job is done; null if unknown. */
   estimatedRemainingMicroUsd: MicroUsd | null
   /** Basis of the remaining cost: the pace since the first step, or the plan's forecast with the job's own or an assumed duration. */
@@ -123,7 +129,8 @@ export interface AttemptView extends PlacementView {
   /** Start of the billing of a machine that may have been queued; null while it is queued, and for every other machine. */
   billedFromAtMs: number | null
   endedAtMs: number | null
-  costMicroUsd: MicroUsd
+  /** Null if unknown: its machine was launched, and it ended without a settlement. */
+  costMicroUsd: MicroUsd | null
   /** Basis of the cost; `dearest` is an upper bound for unknown prices. Null until the attempt has ended, and if no basis was recorded. */
   costBasis: Metering['basis'] | null
   restoredFrom: Checkpoint | null

@@ -8,15 +8,16 @@ import type { Waiter } from '../../core/job/waiting'
 import { isOpenStatus } from '../../core/workflow-status'
 import { eachOf } from '../../storage/parallel'
 import { readLine } from '../../storage/waiting-line'
-import { ATTRIBUTE_KEYS } from '../attributes'
+import { attributeOf, stateInTemporal, type StateKnown } from '../attributes'
 import type { Context } from '../context'
 import { CrucibleError, GRPC, grpcCodeOf, SAME_DEPLOYMENT_HINT } from '../errors'
 import { resultOf, statusFromRecord, submissionOf } from './history'
 import type { JobSummary, TroubleView } from './job-view'
-import { readAttempt } from './read-view'
-import { endedAtMsOf, readLastEntries, recordedJobs } from './recorded-jobs'
+import { readAttempt } from './attempt-documents'
+import { judgeClosed } from './closed'
+import { endedAtMsOf, readLastEntries, recordedJobs, type RecordedJob } from './recorded-jobs'
 import { StoreReads } from '../store-reads'
-import { isAttemptOver, joinSummary } from './view'
+import { isAttemptOver, joinSummary, type SummaryFacts } from './view'
 import { describeJob, isForgotten } from './workflow-state'
 
 /** @public */
@@ -36,12 +37,19 @@ export const LIST_LIMIT = 50
 /** Limit on the time that the store may delay a list. */
 const STORE_LIMIT_MS = 5 * SECOND_MS
 
+/** Jobs, and what is missing of them. */
+export interface JobList {
+  jobs: JobSummary[]
+  /** What is unknown, and why, in a sentence; null if the list is complete. Unknown values are null in the jobs. */
+  incomplete: string | null
+}
+
 /**
  * The jobs that match, newest first, from Temporal's search attributes, each joined with a few of its documents. Finished jobs
- * that Temporal has forgotten follow, from the record. If the store does not answer in time, its data is left out, with a note.
+ * that Temporal has forgotten follow, from the record. If the store does not answer in time, its data is missing.
  * Throws `unavailable` if the server does not answer, and `usage` if it belongs to another deployment.
  */
-export async function listJobs(context: Context, filter: ListFilter = {}): Promise<JobSummary[]> {
+export async function listWithGaps(context: Context, filter: ListFilter = {}): Promise<JobList> {
   const reads = new StoreReads(STORE_LIMIT_MS)
   const client = await context.temporal()
   const found = await findJobs(client, filter)
@@ -53,13 +61,39 @@ export async function listJobs(context: Context, filter: ListFilter = {}): Promi
   refuseForeign(context, read)
   const isAnyOpen = found.some(({ status }) => isOpenStatus(status.name))
   const line = isAnyOpen ? await reads.tryRead(() => readLine(context.store)) : undefined
-  const jobs = await eachOf(read, (one) => summarise(context, one, { reads, waiters: line?.waiters ?? [] }))
-  const recorded = await listRecorded(context, { client, filter, reads, jobs })
-  if (reads.trouble !== undefined)
-    context.note(
-      `The store ${context.config.home.storeUrl} does not answer (${reads.trouble}): progress and cost may be missing, as are jobs that Temporal no longer keeps.`,
-    )
-  return [...jobs, ...recorded]
+  let asked: Promise<AttemptStates> | undefined
+  const attempts = (): Promise<AttemptStates> => (asked ??= attemptStates(client))
+  const all = await eachOf(read, (one) =>
+    summarise(context, one, { reads, attempts, waiters: line?.waiters ?? [] }),
+  )
+  const jobs = all.filter(({ state }) => isWanted(filter, state))
+  const recorded = await listRecorded(context, { client, filter, reads, jobs: all })
+  const gaps = [
+    ...(reads.trouble === undefined ? [] : [storeGap(context, reads.trouble)]),
+    ...(recorded.undecided.length === 0
+      ? []
+      : [`Temporal did not say whether it knows ${recorded.undecided.slice(0, NAMED_MAX).join(', ')}.`]),
+  ]
+  return { jobs: [...jobs, ...recorded.jobs], incomplete: gaps.length === 0 ? null : gaps.join(' ') }
+}
+
+/** The search attributes decide about open jobs; those of a workflow that was ended from outside are not its state. */
+function isWanted({ states = [] }: ListFilter, state: JobState | null): boolean {
+  return states.length === 0 || (state !== null && (!isFinal(state) || states.includes(state)))
+}
+
+/** Jobs that a remark lists. */
+const NAMED_MAX = 5
+
+function storeGap({ config }: Context, trouble: string): string {
+  return `The store ${config.home.storeUrl} does not answer (${trouble}): progress, cost and some states are unknown, and jobs that Temporal no longer keeps are missing.`
+}
+
+/** The jobs alone; a remark says what is missing. */
+export async function listJobs(context: Context, filter: ListFilter = {}): Promise<JobSummary[]> {
+  const { jobs, incomplete } = await listWithGaps(context, filter)
+  if (incomplete !== null) context.note(incomplete)
+  return jobs
 }
 
 /** A job from Temporal's search attributes with its record, which is missing if the store did not answer. */
@@ -82,44 +116,48 @@ function refuseForeign({ store, config }: Context, found: Found[]): void {
   )
 }
 
-/** Adds the jobs of the record to a list that is not full. */
+/** The jobs of the record, for a list that is not full. */
 async function listRecorded(
   context: Context,
   at: { client: Client; filter: ListFilter; reads: StoreReads; jobs: JobSummary[] },
-): Promise<JobSummary[]> {
+): Promise<{ jobs: JobSummary[]; undecided: string[] }> {
   const { client, filter, reads, jobs } = at
   const limit = (filter.limit ?? LIST_LIMIT) - jobs.length
-  if (limit <= 0) return []
+  if (limit <= 0) return { jobs: [], undecided: [] }
   const found = await reads.tryRead(() =>
     recordedJobs(context.store, {
       limit,
       known: new Set(jobs.map(({ id }) => id)),
-      wants: (status) => matches(filter, status),
-      isForgotten: (jobId) => isForgotten(client, jobId).catch(() => false),
+      wants: (job) => matches(filter, summaryOf(context, job)),
+      isForgotten: (jobId) => isForgotten(client, jobId).catch(() => undefined),
       nowMs: context.now(),
     }),
   )
   if (found?.isCutShort === true)
     context.note('Older jobs were not searched. Show one by name: `crucible show JOB`.')
-  return (found?.jobs ?? []).map((job) =>
-    joinSummary({
-      status: job.status,
-      spec: submissionOf(job.entries)?.spec,
-      newest: undefined,
-      endedAtMs: endedAtMsOf(job),
-      nowMs: context.now(),
-    }),
-  )
+  const recorded = (found?.jobs ?? []).map((job) => summaryOf(context, job))
+  return { jobs: recorded, undecided: found?.undecided ?? [] }
+}
+
+function summaryOf({ now }: Context, job: RecordedJob): JobSummary {
+  return joinSummary({
+    status: job.status,
+    spec: submissionOf(job.entries)?.spec,
+    newest: job.newest,
+    unsettled: job.unsettled,
+    endedAtMs: endedAtMsOf(job),
+    nowMs: now(),
+  })
 }
 
 /** Applies the filter of `queryOf` to jobs that Temporal does not know. */
-function matches({ states = [], owner, name, backend }: ListFilter, status: JobStatus): boolean {
-  const last = status.attempts.at(-1)
-  const placed = last === undefined ? '' : `${last.backend}:${last.capacityType}`
+function matches({ states = [], owner, name, backend }: ListFilter, job: JobSummary): boolean {
+  const { placement, state } = job
+  const placed = placement === null ? '' : `${placement.backend}:${placement.capacityType}`
   return (
-    (states.length === 0 || states.includes(status.state)) &&
-    (owner === undefined || status.owner === owner) &&
-    (name === undefined || status.name === name) &&
+    (states.length === 0 || (state !== null && states.includes(state))) &&
+    (owner === undefined || job.owner === owner) &&
+    (name === undefined || job.name === name) &&
     (backend === undefined || (backend.includes(':') ? placed === backend : placed.startsWith(`${backend}:`)))
   )
 }
@@ -151,15 +189,11 @@ async function underWay(client: Client, filter: ListFilter): Promise<string[] | 
   const [wanted, ...others] = (filter.states ?? []).filter(isStateOfAttempts)
   if (wanted === undefined || others.length > 0) return undefined
   const ids = new Set<string>()
-  const query = [
+  const terms = [
     ...commonTerms(WORKFLOW_TYPES.attempt, filter),
-    `ExecutionStatus = 'Running'`,
     `${SEARCH_ATTRIBUTES.state} IN (${(wanted === 'running' ? ['running', 'stopping'] : [wanted]).map(quoted).join(', ')})`,
-  ].join(' AND ')
-  for await (const { workflowId } of client.workflow.list({ query, pageSize: ATTEMPTS_ASKED_MAX })) {
-    ids.add(workflowId.replace(/\/\d+$/, ''))
-    if (ids.size === ATTEMPTS_ASKED_MAX) break
-  }
+  ]
+  for await (const { workflowId } of runningAttempts(client, terms)) ids.add(jobPartOf(workflowId))
   return [...ids]
 }
 
@@ -175,15 +209,25 @@ function stateTerm(states: readonly JobState[], underWay: readonly string[] | un
   const { state } = SEARCH_ATTRIBUTES
   const isIn = (wanted: readonly JobState[]): string => `${state} IN (${wanted.map(quoted).join(', ')})`
   if (states.length === 0) return `${state} IS NOT NULL`
-  if (underWay === undefined) return isIn(states)
-  const others = states.filter((one) => !isStateOfAttempts(one))
+  const final = states.filter(isFinal)
+  const open = states.filter((one) => !isFinal(one) && (underWay === undefined || !isStateOfAttempts(one)))
   const terms = [
-    ...(others.length === 0 ? [] : [isIn(others)]),
-    // An id that matches no job, because the query must not be empty.
-    `${isIn(UNDER_WAY)} AND WorkflowId IN (${(underWay.length === 0 ? ['none'] : underWay).map(quoted).join(', ')})`,
+    // The record knows how those ended.
+    ...(final.length === 0 ? [] : [isIn(final), ENDED_FROM_OUTSIDE]),
+    ...(open.length === 0 ? [] : [`${isIn(open)} AND ${NOT_ENDED_FROM_OUTSIDE}`]),
+    ...(underWay === undefined
+      ? []
+      : // An id that matches no job, because the query must not be empty.
+        [
+          `${isIn(UNDER_WAY)} AND WorkflowId IN (${(underWay.length === 0 ? ['none'] : underWay).map(quoted).join(', ')})`,
+        ]),
   ]
   return `(${terms.map((term) => `(${term})`).join(' OR ')})`
 }
+
+/** Workflows that could not publish their end. */
+const ENDED_FROM_OUTSIDE = `ExecutionStatus = 'Terminated' OR ExecutionStatus = 'TimedOut'`
+const NOT_ENDED_FROM_OUTSIDE = `ExecutionStatus != 'Terminated' AND ExecutionStatus != 'TimedOut'`
 
 function commonTerms(type: string, { owner, name, backend }: ListFilter): string[] {
   const { owner: ownerKey, name: nameKey, backend: backendKey } = SEARCH_ATTRIBUTES
@@ -203,25 +247,101 @@ function quoted(text: string): string {
   return `'${text.replace(/[\\']/g, '\\$&')}'`
 }
 
+/** States of jobs with an attempt in progress, according to the attempts' workflows. */
+type AttemptStates = ReadonlyMap<string, StateKnown>
+
+async function attemptStates(client: Client): Promise<AttemptStates> {
+  const states = new Map<string, StateKnown>()
+  for await (const execution of runningAttempts(client, commonTerms(WORKFLOW_TYPES.attempt, {}))) {
+    const known = stateInTemporal(execution)
+    const isStarting = known?.state === 'provisioning'
+    states.set(
+      jobIdOf(jobPartOf(execution.workflowId)),
+      isStarting ? known : { state: 'running', reason: 'training' },
+    )
+  }
+  return states
+}
+
+/** The workflow of an attempt's job. */
+function jobPartOf(attemptWorkflowId: string): string {
+  return attemptWorkflowId.replace(/\/\d+$/, '')
+}
+
+/** The attempts in progress that match, up to a limit. */
+async function* runningAttempts(
+  client: Client,
+  terms: readonly string[],
+): AsyncGenerator<WorkflowExecutionInfo> {
+  const query = [...terms, `ExecutionStatus = 'Running'`].join(' AND ')
+  let count = 0
+  for await (const execution of client.workflow.list({ query, pageSize: ATTEMPTS_ASKED_MAX })) {
+    yield execution
+    if (++count === ATTEMPTS_ASKED_MAX) return
+  }
+}
+
+interface Surroundings {
+  reads: StoreReads
+  attempts: () => Promise<AttemptStates>
+  waiters: readonly Waiter[]
+}
+
 async function summarise(
   context: Context,
-  { execution, entries = [] }: Found,
-  { reads, waiters }: { reads: StoreReads; waiters: readonly Waiter[] },
+  { execution, entries }: Found,
+  { reads, attempts, waiters }: Surroundings,
 ): Promise<JobSummary> {
-  const jobId = jobIdOf(execution.workflowId)
-  const status = statusOf(jobId, execution, entries)
-  const last = status.attempts.at(-1)
-  const isRunning = last !== undefined && !isAttemptOver(last) && !isFinal(status.state)
+  const recorded = entries && statusFromRecord(entries)
+  const judged =
+    entries === undefined || recorded === undefined
+      ? undefined
+      : await reads.tryRead(() => joined(context, { execution, entries, recorded }))
+  if (judged === undefined) return fromTemporal(execution, attempts)
   const isOpen = isOpenStatus(execution.status.name)
   return joinSummary({
-    status,
-    trouble: isOpen ? await troubleNow(context, status) : null,
-    spec: submissionOf(entries)?.spec,
-    newest: isRunning ? await reads.tryRead(() => readAttempt(context.store, jobId, last.number)) : undefined,
-    endedAtMs: resultOf(entries)?.finishedAtMs ?? execution.closeTime?.getTime(),
+    ...judged,
+    trouble: isOpen ? await troubleNow(context, judged.status) : null,
+    spec: submissionOf(entries!)?.spec,
     waiters,
     nowMs: context.now(),
   })
+}
+
+/** Joins the record of a job with what Temporal knows, and with the documents of an attempt in progress. */
+async function joined(
+  { store, now }: Context,
+  {
+    execution,
+    entries,
+    recorded,
+  }: { execution: WorkflowExecutionInfo; entries: RecordEntry[]; recorded: JobStatus },
+): Promise<Pick<SummaryFacts, 'status' | 'newest' | 'unsettled' | 'endedAtMs'>> {
+  const result = resultOf(entries)
+  const closedAtMs = execution.closeTime?.getTime()
+  if (result !== undefined) return { status: recorded, newest: undefined, endedAtMs: result.finishedAtMs }
+  if (!isOpenStatus(execution.status.name)) {
+    const seen = {
+      closed: execution.status.name,
+      closedState: stateInTemporal(execution),
+      // The attempt of a workflow that was ended from outside is asked to stop.
+      attemptClosedAtMs: closedAtMs,
+    }
+    const judged = await judgeClosed(store, { recorded, entries, seen, nowMs: now() })
+    return { ...judged, endedAtMs: closedAtMs }
+  }
+  const status: JobStatus = {
+    ...recorded,
+    state: attributeOf(execution, 'state') as JobState,
+    reason: attributeOf(execution, 'reason') as JobReason,
+  }
+  const last = status.attempts.at(-1)
+  const isRunning = last !== undefined && !isAttemptOver(last) && !isFinal(status.state)
+  return {
+    status,
+    newest: isRunning ? await readAttempt(store, recorded.id, last.number) : undefined,
+    endedAtMs: closedAtMs,
+  }
 }
 
 /** The obstacle of an open job. */
@@ -233,26 +353,40 @@ async function troubleNow(context: Context, status: JobStatus): Promise<TroubleV
   }
 }
 
-/** The search attributes contain the state of a job; its record contains the rest, unless the job belongs to another store. */
-function statusOf(jobId: string, execution: WorkflowExecutionInfo, entries: RecordEntry[]): JobStatus {
-  const attribute = (name: keyof typeof SEARCH_ATTRIBUTES): string =>
-    execution.typedSearchAttributes.get(ATTRIBUTE_KEYS[name]) ?? ''
-  const recorded = statusFromRecord(entries)
-  if (recorded !== undefined && resultOf(entries) !== undefined) return recorded
-  const isClosed = !isOpenStatus(execution.status.name)
+/** A job as Temporal alone knows it: without progress and cost, which are in the store. */
+async function fromTemporal(
+  execution: WorkflowExecutionInfo,
+  attempts: Surroundings['attempts'],
+): Promise<JobSummary> {
+  const id = jobIdOf(execution.workflowId)
+  const own = stateInTemporal(execution)
+  const isUnderWay = own !== undefined && isStateOfAttempts(own.state)
+  const known = isUnderWay ? (await attempts()).get(id) : own
+  const { state, reason } = known ?? { state: null, reason: null }
   return {
-    id: jobId,
-    name: attribute('name'),
-    owner: attribute('owner'),
-    message: '',
+    id,
+    name: attributeOf(execution, 'name'),
+    owner: attributeOf(execution, 'owner'),
+    workflowId: execution.workflowId,
+    state,
+    reason,
+    isRehearsal: false,
     submittedAtMs: execution.startTime.getTime(),
-    spentMicroUsd: 0,
-    attempts: [],
-    attemptsTotal: 0,
-    placementReasons: [],
-    ...recorded,
-    state: isClosed ? 'failed' : (attribute('state') as JobState),
-    reason: isClosed ? 'unclassified' : (attribute('reason') as JobReason),
+    endedAtMs: execution.closeTime?.getTime() ?? null,
+    progress: null,
+    cost: {
+      spentMicroUsd: null,
+      estimatedRemainingMicroUsd: null,
+      remainingBasis: null,
+      budgetMicroUsd: null,
+    },
+    deadlineAtMs: null,
+    trouble: null,
+    waiting: null,
+    queuedSinceMs: null,
+    placement: null,
+    attemptsTotal: null,
+    warning: null,
   }
 }
 

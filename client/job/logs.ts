@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LogLine } from '../../core/documents'
+import { isFinal } from '../../core/job/job'
 import { SECOND_MS } from '../../core/time/time'
 import { parseLogLine } from '../../intake/documents'
 import { layout } from '../../storage/layout'
@@ -143,9 +144,8 @@ class LogReader {
     const nowMs = this.context.now()
     if (nowMs - this.askedTemporalAtMs < ASK_TEMPORAL_EVERY_MS) return
     this.askedTemporalAtMs = nowMs
-    const { state } = await readView(this.context, this.jobId)
     // Reported by the server: a record without an end cannot be final.
-    if (state === 'failed') this.isJobOver = true
+    if (isFinal((await readView(this.context, this.jobId)).state)) this.isJobOver = true
   }
 
   private async pause(): Promise<void> {

@@ -1,25 +1,22 @@
 import { defined } from '../../core/defined'
-import type { Billing } from '../../core/documents'
-import type { MachineHandle } from '../../core/handle'
 import { isFinal } from '../../core/job/job'
 import type { JobStatus } from '../../core/messages'
 import { jobWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
 import { workflowPage, workflowPages } from '../../core/ui-pages'
 import type { RecordEntry } from '../../core/job/record'
-import type * as documents from '../../intake/documents'
 import { listCheckpoints } from '../../storage/checkpoints'
-import { ignoreBadDocument, readDocument } from '../../storage/json'
-import { layout } from '../../storage/layout'
 import { readRecords, type KnownRecords } from '../../storage/record'
 import { readLine } from '../../storage/waiting-line'
 import type { ObjectStore } from '../../storage/store'
 import type { Context } from '../context'
 import { CrucibleError } from '../errors'
+import { readAttempt } from './attempt-documents'
+import { judgeClosed, type Judged } from './closed'
 import { resultOf, statusFromRecord, submissionOf } from './history'
 import type { JobView } from './job-view'
 import { recoveriesOf } from './recovery'
 import { joinView, type AttemptDocumentsRead } from './view'
-import { askWorkflow, closedWithoutRecord, STARTS_WITHIN_MS, type WorkflowSeen } from './workflow-state'
+import { askWorkflow, mayStart, type WorkflowSeen } from './workflow-state'
 
 /** Facts about a job that one reading keeps for the next. */
 export class KnownOfJob {
@@ -44,18 +41,20 @@ export async function readView(
   const seen = resultOf(first) === undefined ? await ask(context, known, first) : undefined
   // The last entries of a closed workflow may have come after the first read.
   const entries = seen?.closed === undefined ? first : await readAll()
-  const status = present(statusFromRecord(entries) ?? known, seen)
-  const [newest, checkpoints, line] = await Promise.all([
-    readNewest(store, status),
+  const recorded = statusFromRecord(entries) ?? known
+  const [{ status, newest, unsettled, isUndecided }, checkpoints] = await Promise.all([
+    present(context, { recorded, entries, seen }),
     listCheckpoints(store, jobId, seenBefore.checkpoints),
-    status.reason === 'waiting-for-capacity' ? readLine(store) : undefined,
   ])
+  const line = status.reason === 'waiting-for-capacity' ? await readLine(store) : undefined
+  const isClosed = seen?.closed !== undefined && !isUndecided
   return joinView({
     status,
-    isLive: resultOf(entries) !== undefined || seen?.closed !== undefined || seen?.status !== undefined,
+    isLive: resultOf(entries) !== undefined || isClosed || seen?.status !== undefined,
     trouble: seen?.trouble ?? null,
     spec: submissionOf(entries)?.spec,
     newest,
+    unsettled,
     checkpoints,
     recoveries: recoveriesOf(entries, newest),
     endedAtMs: endOf(entries, status) ?? seen?.closedAtMs,
@@ -68,24 +67,33 @@ export async function readView(
 /** Temporal's data on a job that is not over according to its record. */
 async function ask(
   context: Context,
-  { id, attemptsTotal, submittedAtMs }: JobStatus,
+  recorded: JobStatus,
   entries: readonly RecordEntry[],
 ): Promise<WorkflowSeen | undefined> {
-  const seen = await askWorkflow(context, id, attemptsTotal)
-  if (seen?.closed !== 'FORGOTTEN') return seen
-  // A recently submitted job's workflow may be about to start.
-  if (context.now() - submittedAtMs <= STARTS_WITHIN_MS) return undefined
-  return { ...seen, attemptClosedAtMs: entries.at(-1)?.atMs }
+  const seen = await askWorkflow(context, recorded.id, recorded.attemptsTotal)
+  return seen?.closed === 'FORGOTTEN' && mayStart(recorded, entries, context.now()) ? undefined : seen
 }
 
-/** Returns the workflow's own status while it is open and answers; otherwise the record, and how the workflow closed. */
-function present(recorded: JobStatus, seen: WorkflowSeen | undefined): JobStatus {
+/** The workflow's own status while it is open and answers; otherwise the record, and how the workflow closed. */
+async function present(
+  { store, now }: Context,
+  {
+    recorded,
+    entries,
+    seen,
+  }: { recorded: JobStatus; entries: readonly RecordEntry[]; seen: WorkflowSeen | undefined },
+): Promise<Judged> {
   const told = seen?.status
-  if (seen?.closed === undefined) return told ?? recorded
+  if (
+    seen?.closed !== undefined &&
+    !(told !== undefined && isFinal(told.state) && !isFinal(recorded.state))
+  ) {
+    const judged = await judgeClosed(store, { recorded, entries, seen, nowMs: now() })
+    return { ...judged, status: { ...judged.status, ...defined({ runId: told?.runId }) } }
+  }
   // A final status may be older than the latest records of the attempt.
-  return told !== undefined && isFinal(told.state) && !isFinal(recorded.state)
-    ? told
-    : { ...closedWithoutRecord(recorded, seen), ...defined({ runId: told?.runId }) }
+  const status = told ?? recorded
+  return { status, newest: await readNewest(store, status), unsettled: undefined, isUndecided: false }
 }
 
 function endOf(entries: readonly RecordEntry[], { state, attempts }: JobStatus): number | undefined {
@@ -122,44 +130,6 @@ async function readNewest(store: ObjectStore, status: JobStatus): Promise<Attemp
   const last = status.attempts.at(-1)
   if (last === undefined || last.endedAtMs !== undefined) return undefined
   return readAttempt(store, status.id, last.number)
-}
-
-/** Beat and machine of one attempt, as far as they exist and are readable. */
-export async function readAttempt(
-  store: ObjectStore,
-  jobId: string,
-  attempt: number,
-): Promise<AttemptDocumentsRead> {
-  const { parseBeat, parseLease } = require('../../intake/documents') as typeof documents
-  const [beat, machine, lease] = await Promise.all([
-    readDocument(store, layout.beat(jobId, attempt), parseBeat).catch(ignoreBadDocument),
-    readMachine(store, jobId, attempt),
-    readDocument(store, layout.lease(jobId, attempt), parseLease).catch(ignoreBadDocument),
-  ])
-  // Only a machine without a runner can be queued, and its lease does not report its cost yet.
-  const billing =
-    machine !== undefined && beat === undefined ? await readBilling(store, jobId, attempt) : undefined
-  return { attempt, beat, machine, metered: lease?.metered, billing }
-}
-
-/** Reads when the billing of an attempt's machine began, for providers with queues. Only our own activities write this document. */
-export async function readBilling(
-  store: ObjectStore,
-  jobId: string,
-  attempt: number,
-): Promise<Billing | undefined> {
-  const key = layout.billing(jobId, attempt)
-  return readDocument(store, key, (text) => JSON.parse(text) as Billing).catch(ignoreBadDocument)
-}
-
-/** Reads the machine of an attempt's launch. Only our own activities write this document. */
-export async function readMachine(
-  store: ObjectStore,
-  jobId: string,
-  attempt: number,
-): Promise<MachineHandle | undefined> {
-  const key = layout.machine(jobId, attempt)
-  return readDocument(store, key, (text) => JSON.parse(text) as MachineHandle).catch(ignoreBadDocument)
 }
 
 export function noSuchJob({ config }: Context, job: string): CrucibleError {

@@ -6,13 +6,16 @@ import { readRecord, readRecords } from '../../storage/record'
 import { newestSubmissions } from '../../storage/submissions'
 import type { ObjectStore } from '../../storage/store'
 import { ENTRIES_PER_ATTEMPT, resultOf, statusFromRecord, submissionOf } from './history'
-import { closedWithoutRecord, STARTS_WITHIN_MS } from './workflow-state'
+import { judgeClosed } from './closed'
+import type { AttemptDocumentsRead, Unsettled } from './view'
+import { FORGOTTEN, mayStart } from './workflow-state'
 
-/** A job as its record alone describes it. */
+/** A job as its record, and the documents of its last attempt, describe it. */
 export interface RecordedJob {
   entries: RecordEntry[]
   status: JobStatus
-  isFinished: boolean
+  newest?: AttemptDocumentsRead | undefined
+  unsettled?: Unsettled | undefined
 }
 
 /** Records read in parallel; the first page answers most lists. */
@@ -24,19 +27,29 @@ export interface RecordedQuestion {
   limit: number
   /** Ids that the list already contains. */
   known: ReadonlySet<string>
-  /** Whether the list wants finished jobs. */
-  wants: (status: JobStatus) => boolean
-  /** Whether Temporal has no workflow of a job whose record does not show its end. */
-  isForgotten: (jobId: string) => Promise<boolean>
+  /** Whether the list wants a job. */
+  wants: (job: RecordedJob) => boolean
+  /** Whether Temporal has no workflow of a job whose record does not show its end; undefined if it did not answer. */
+  isForgotten: (jobId: string) => Promise<boolean | undefined>
   nowMs: number
 }
 
-/** Returns finished jobs that only the record knows, newest first, and whether more may exist than were read. */
+/** The answer to a `RecordedQuestion`. */
+export interface RecordedJobs {
+  jobs: RecordedJob[]
+  /** Whether more may exist than were read. */
+  isCutShort: boolean
+  /** Jobs that Temporal may know: it did not answer. */
+  undecided: string[]
+}
+
+/** Returns jobs that only the record knows, newest first. */
 export async function recordedJobs(
   store: ObjectStore,
   { limit, known, wants, isForgotten, nowMs }: RecordedQuestion,
-): Promise<{ jobs: RecordedJob[]; isCutShort: boolean }> {
+): Promise<RecordedJobs> {
   const jobs: RecordedJob[] = []
+  const undecided: string[] = []
   let page: string[] = []
   let readTotal = 0
   const readPage = async (): Promise<void> => {
@@ -44,22 +57,25 @@ export async function recordedJobs(
     page = []
     for (const job of read) {
       if (job === undefined || jobs.length === limit) continue
-      const { status, isFinished } = job
-      const isOver =
-        isFinished || (nowMs - status.submittedAtMs > STARTS_WITHIN_MS && (await isForgotten(status.id)))
-      const shown = isFinished ? status : forgotten(job)
-      if (isOver && wants(shown)) jobs.push({ ...job, status: shown })
+      if (resultOf(job.entries) === undefined) {
+        const isGone = await isForgotten(job.status.id)
+        if (isGone === undefined) undecided.push(job.status.id)
+        if (isGone !== true) continue
+      }
+      const judged = await judgedWithoutWorkflow(store, job, nowMs)
+      if (wants(judged)) jobs.push(judged)
     }
   }
   for await (const jobId of newestSubmissions(store)) {
-    if (jobs.length === limit || readTotal === READ_MAX) return { jobs, isCutShort: jobs.length < limit }
+    if (jobs.length === limit || readTotal === READ_MAX)
+      return { jobs, isCutShort: jobs.length < limit, undecided }
     if (known.has(jobId)) continue
     readTotal += 1
     page.push(jobId)
     if (page.length === Math.min(PAGE, READ_MAX)) await readPage()
   }
   await readPage()
-  return { jobs, isCutShort: false }
+  return { jobs, isCutShort: false, undecided }
 }
 
 /** State from the last entries of a record and the first one. */
@@ -73,18 +89,22 @@ export async function readLastEntries(store: ObjectStore, jobId: string): Promis
 async function readJob(store: ObjectStore, jobId: string): Promise<RecordedJob | undefined> {
   const entries = await readLastEntries(store, jobId)
   const status = statusFromRecord(entries)
-  return status && { entries, status, isFinished: resultOf(entries) !== undefined }
+  return status && { entries, status }
 }
 
-/** Describes a job whose workflow closed without a final entry and no longer exists on the server. */
-function forgotten({ status, entries }: RecordedJob): JobStatus {
-  return closedWithoutRecord(status, { closed: 'FORGOTTEN', attemptClosedAtMs: entries.at(-1)?.atMs })
+/** A job without a workflow: a new one may be about to start. */
+async function judgedWithoutWorkflow(
+  store: ObjectStore,
+  { entries, status: recorded }: RecordedJob,
+  nowMs: number,
+): Promise<RecordedJob> {
+  if (mayStart(recorded, entries, nowMs)) return { entries, status: recorded }
+  return { entries, ...(await judgeClosed(store, { recorded, entries, seen: FORGOTTEN, nowMs })) }
 }
 
 /** The end of a job according to its record. */
 export function endedAtMsOf({ status, entries }: RecordedJob): number | undefined {
   return (
-    resultOf(entries)?.finishedAtMs ??
-    (isFinal(status.state) ? (status.attempts.at(-1)?.endedAtMs ?? entries.at(-1)?.atMs) : undefined)
+    resultOf(entries)?.finishedAtMs ?? (isFinal(status.state) ? status.attempts.at(-1)?.endedAtMs : undefined)
   )
 }

@@ -5,14 +5,20 @@ import type { Beat, Billing, RunnerPhase } from '../../core/documents'
 import type { MachineHandle, RealisedOffer } from '../../core/handle'
 import { isFinal, type JobSpec } from '../../core/job/job'
 import type { AttemptRecord, AttemptState } from '../../core/job/ledger'
-import { defined } from '../../core/defined'
-import { spend, spendOver } from '../../core/money/meter'
+import { costSoFar } from '../../core/money/meter'
 import type { JobStatus } from '../../core/messages'
 import type { MicroUsd } from '../../core/money/money'
 import { jobWorkflowId } from '../../core/queues'
 import { remainingOf, type RunningFacts } from '../../core/job/remaining'
 import { formatDuration } from '../../core/time/time'
-import { aheadOf, poolOf, type LinePlace, type Waiter } from '../../core/job/waiting'
+import {
+  aheadOf,
+  isLineMessage,
+  lineMessage,
+  poolOf,
+  type LinePlace,
+  type Waiter,
+} from '../../core/job/waiting'
 import type { AttemptView, CostView, JobSummary, JobView, RecoveryView, TroubleView } from './job-view'
 import { newestProgress, progressView } from './progress-view'
 
@@ -23,8 +29,17 @@ export interface AttemptDocumentsRead {
   machine: MachineHandle | undefined
   /** Cost by the provider's prices, according to the watch's last report. */
   metered?: Metered | undefined
-  /** Billing record that is read before the first beat of a machine that may be queued. */
+  /** Billing record of a machine that may be queued, before the watch's first report. */
   billing?: Billing | undefined
+  /** Length of the lease; missing before the first one. */
+  leaseMs?: number | undefined
+}
+
+/** An attempt that ended without a settlement, which would know its cost. */
+export interface Unsettled {
+  attempt: number
+  /** Whether a machine was ordered, and may have cost something. */
+  isLaunched: boolean
 }
 
 /** Inputs of a job's row in a list. */
@@ -32,6 +47,7 @@ export interface SummaryFacts {
   status: JobStatus
   spec: JobSpec | undefined
   newest: AttemptDocumentsRead | undefined
+  unsettled?: Unsettled | undefined
   endedAtMs: number | undefined
   /** Problem that Temporal reports. */
   trouble?: TroubleView | null
@@ -47,6 +63,9 @@ export interface JobFacts extends SummaryFacts {
   recoveries: RecoveryView[]
   uiUrl: string | undefined
 }
+
+/** Facts that a job's record or workflow always has. */
+type KnownState = Pick<JobView, 'state' | 'reason' | 'attemptsTotal'>
 
 /** Combines the job's workflow, its record and its runner's documents. Pure. */
 export function joinView(facts: JobFacts): JobView {
@@ -81,7 +100,7 @@ function newestOf([newest, ...others]: Checkpoint[], attempts: AttemptView[]): J
 }
 
 /** Joins the facts of a job for a list. */
-export function joinSummary(facts: SummaryFacts, attempts = attemptsOf(facts)): JobSummary {
+export function joinSummary(facts: SummaryFacts, attempts = attemptsOf(facts)): JobSummary & KnownState {
   const { status, endedAtMs } = facts
   const last = attempts.at(-1)
   const { state, reason } = stateOf(facts, last)
@@ -127,17 +146,43 @@ function troubleOf({ status, trouble }: SummaryFacts): TroubleView | null {
   return { message: status.trouble, tries: 1, nextTryAtMs: null }
 }
 
-function attemptsOf({ status, newest, nowMs }: SummaryFacts): AttemptView[] {
-  return status.attempts.map((attempt) =>
-    attemptView(attempt, newest?.attempt === attempt.number ? newest : undefined, nowMs),
-  )
+function attemptsOf({ status, newest, unsettled, nowMs }: SummaryFacts): AttemptView[] {
+  return status.attempts.map((attempt) => {
+    const documents = newest?.attempt === attempt.number ? newest : undefined
+    const view = attemptView(attempt, documents, nowMs)
+    const isUnsettled = unsettled?.attempt === attempt.number && isAttemptOver(view)
+    return isUnsettled ? unsettledView(view, documents, unsettled) : view
+  })
+}
+
+/** Adds what the documents of an attempt without a settlement say. Only a free machine has a known cost then. */
+function unsettledView(
+  view: AttemptView,
+  documents: AttemptDocumentsRead | undefined,
+  { isLaunched }: Unsettled,
+): AttemptView {
+  const { machine, beat } = documents ?? {}
+  const realised = machine?.realised ?? null
+  return {
+    ...view,
+    realised,
+    place: realised?.place ?? null,
+    launchedAtMs: machine?.launchedAtMs ?? null,
+    progress: view.progress ?? progressView(beat?.progress ?? undefined),
+    checkpoint: view.checkpoint ?? beat?.checkpoint ?? null,
+    restoredFrom: view.restoredFrom ?? beat?.restoredFrom ?? null,
+    costMicroUsd: isLaunched && realised?.priceMicroUsdPerHour !== 0 ? null : 0,
+  }
 }
 
 /** The job knows that an attempt is in progress; the attempt itself and its runner know its state. */
 function stateOf(
-  { status: { state, reason, message }, newest, nowMs }: SummaryFacts,
+  facts: SummaryFacts,
   last: AttemptView | undefined,
 ): Pick<JobView, 'state' | 'reason' | 'message'> {
+  const { status, newest, nowMs } = facts
+  const { state, reason } = status
+  const message = messageOf(facts)
   const isUnderWay = state === 'provisioning' || state === 'running'
   if (!isUnderWay || last === undefined || isAttemptOver(last)) return { state, reason, message }
   if (last.state !== 'provisioning')
@@ -163,6 +208,14 @@ const PREPARING: Partial<Record<RunnerPhase, string>> = {
   setup: 'The machine runs the set-up.',
 }
 
+/** A position in the line is the present one: the job asks only now and then, and its own message ages meanwhile. */
+function messageOf(facts: SummaryFacts): string {
+  const { message } = facts.status
+  if (!isLineMessage(message)) return message
+  const place = waitingOf(facts)
+  return place === null ? 'Waiting for a machine.' : lineMessage(place)
+}
+
 function queueInWords(launchedAtMs: number | null, nowMs: number): string {
   const sinceMs = launchedAtMs === null ? 0 : nowMs - launchedAtMs
   return `Queued by the provider for ${formatDuration(sinceMs)}, which costs nothing.`
@@ -185,7 +238,8 @@ function attemptView(
   nowMs: number,
 ): AttemptView {
   const base = settledView(attempt)
-  if (documents === undefined || isAttemptOver(base)) return base
+  if (isAttemptOver(base)) return base
+  if (documents === undefined) return { ...base, costMicroUsd: null }
   const { beat, machine, billing } = documents
   const realised = base.realised ?? machine?.realised ?? null
   const launchedAtMs = base.launchedAtMs ?? machine?.launchedAtMs ?? null
@@ -200,7 +254,9 @@ function attemptView(
     rebalanceAtMs: beat?.rebalanceAtMs ?? null,
     saving: beat?.saving ?? null,
     costMicroUsd:
-      realised === null || launchedAtMs === null ? 0 : costNow(documents, { realised, launchedAtMs, nowMs }),
+      realised === null || launchedAtMs === null
+        ? costBeforeLaunch(documents)
+        : costNow(documents, { realised, launchedAtMs, nowMs }),
     restoredFrom: beat?.restoredFrom ?? null,
     restoredBecause: beat?.restoredBecause ?? null,
     checkpoint: beat?.checkpoint ?? base.checkpoint,
@@ -211,18 +267,19 @@ function attemptView(
   }
 }
 
-/** Returns the cost from the watch's last report, extrapolated at the price in it. */
+/** Nothing is billed before the launch; a machine that reports without a document has an unknown price. */
+function costBeforeLaunch({ beat, metered }: AttemptDocumentsRead): MicroUsd | null {
+  return metered?.costMicroUsd ?? (beat === undefined ? 0 : null)
+}
+
 function costNow(
   { metered, billing }: AttemptDocumentsRead,
   { realised, launchedAtMs, nowMs }: { realised: RealisedOffer; launchedAtMs: number; nowMs: number },
 ): MicroUsd {
-  const { priceMicroUsdPerHour, billedAtLeastMs, billedInStepsOfMs } = realised
   if (billing?.fromAtMs === null) return 0
+  const { priceMicroUsdPerHour, billedAtLeastMs, billedInStepsOfMs } = realised
   const fromAtMs = billing?.fromAtMs ?? launchedAtMs
-  const rounding = defined({ billedAtLeastMs, billedInStepsOfMs })
-  if (metered === undefined) return spend({ fromAtMs, priceMicroUsdPerHour, ...rounding }, nowMs)
-  const sinceMs = Math.max(0, nowMs - metered.toAtMs)
-  return metered.costMicroUsd + spendOver(sinceMs, metered.priceMicroUsdPerHour)
+  return costSoFar({ fromAtMs, priceMicroUsdPerHour, billedAtLeastMs, billedInStepsOfMs, metered }, nowMs)
 }
 
 function settledView(attempt: AttemptRecord): AttemptView {
@@ -287,11 +344,18 @@ function costOf(facts: SummaryFacts, attempts: AttemptView[]): CostView {
   const left =
     running === undefined || isFinal(status.state) ? null : remainingOf(runningFacts(facts, running))
   return {
-    spentMicroUsd: status.spentMicroUsd + (running?.costMicroUsd ?? 0),
+    spentMicroUsd: spentBy(facts, attempts.at(-1)),
     estimatedRemainingMicroUsd: left?.microUsd ?? null,
     remainingBasis: left?.basis ?? null,
     budgetMicroUsd: status.budgetMicroUsd ?? null,
   }
+}
+
+/** The cost of the settled attempts, and that of the last one unless it is among them. */
+function spentBy({ status, unsettled }: SummaryFacts, last: AttemptView | undefined): MicroUsd | null {
+  const isIncluded = last === undefined || (isAttemptOver(last) && unsettled?.attempt !== last.number)
+  if (isIncluded) return status.spentMicroUsd
+  return last.costMicroUsd === null ? null : status.spentMicroUsd + last.costMicroUsd
 }
 
 function runningFacts({ status, newest, nowMs }: SummaryFacts, running: AttemptView): RunningFacts {

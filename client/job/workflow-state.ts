@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client'
-import { isFinal } from '../../core/job/job'
+import type { RecordEntry } from '../../core/job/record'
 import { STATUS_QUERY, type JobStatus } from '../../core/messages'
 import { attemptWorkflowId, jobWorkflowId } from '../../core/queues'
 import { MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import { isOpenStatus } from '../../core/workflow-status'
+import { stateInTemporal, type StateKnown } from '../attributes'
 import type { Context } from '../context'
 import { isTemporals } from '../errors'
 import type { TroubleView } from './job-view'
@@ -13,7 +14,16 @@ import type { TroubleView } from './job-view'
 const ANSWER_LIMIT_MS = 2 * SECOND_MS
 
 /** The record of a job begins before its workflow; within this time it may be about to start. */
-export const STARTS_WITHIN_MS = MINUTE_MS
+const STARTS_WITHIN_MS = MINUTE_MS
+
+/** Whether a job without a workflow may be about to get one: its record has only the submission, which is new. */
+export function mayStart(
+  { submittedAtMs }: JobStatus,
+  entries: readonly RecordEntry[],
+  nowMs: number,
+): boolean {
+  return nowMs - submittedAtMs <= STARTS_WITHIN_MS && entries.every(({ kind }) => kind === 'submitted')
+}
 
 /** Temporal's data on a job. */
 export interface WorkflowSeen {
@@ -22,6 +32,8 @@ export interface WorkflowSeen {
   /** Close status from Temporal (`TERMINATED`, `FAILED`); missing while the workflow is open. */
   closed: string | undefined
   closedAtMs: number | undefined
+  /** State of a closed job in Temporal's search attributes or by its close status; missing if the workflow was ended from outside. */
+  closedState: StateKnown | undefined
   trouble: TroubleView | null
   /** Close time of the newest attempt's workflow; missing while it is open, or without an attempt. */
   attemptClosedAtMs: number | undefined
@@ -48,10 +60,11 @@ export async function askWorkflow(
 }
 
 /** State of a job whose history no longer exists on the server. */
-const FORGOTTEN: WorkflowSeen = {
+export const FORGOTTEN: WorkflowSeen = {
   status: undefined,
   closed: 'FORGOTTEN',
   closedAtMs: undefined,
+  closedState: undefined,
   trouble: null,
   attemptClosedAtMs: undefined,
 }
@@ -88,6 +101,7 @@ export async function describeJob(
   return {
     closed: isOpen ? undefined : job.status.name,
     closedAtMs: job.closeTime?.getTime(),
+    closedState: isOpen ? undefined : stateInTemporal(job),
     trouble: isOpen ? (troubleOf(job) ?? (child == null ? null : troubleOf(child))) : null,
     attemptClosedAtMs: (isChildForgotten ? job.closeTime : child?.closeTime)?.getTime(),
   }
@@ -156,38 +170,4 @@ function isInTrouble(activity: PendingActivity): boolean {
   if ((lastFailure.applicationFailureInfo?.category as number | null | undefined) === BENIGN) return false
   // A watch runs as long as its machine, long after an earlier error.
   return activityType?.name !== 'watch' || isBetweenTries(activity)
-}
-
-const CLOSED_HOW: Readonly<Record<string, string>> = {
-  TERMINATED: 'Its workflow was terminated by hand.',
-  TIMED_OUT: 'Its workflow timed out.',
-  FORGOTTEN: 'The Temporal server has no workflow for it: its history was deleted, or it never started.',
-}
-
-/** Describes a job whose workflow closed without completing its record: the recorded state, and the fact that the job is over. */
-export function closedWithoutRecord(
-  recorded: JobStatus,
-  { closed, attemptClosedAtMs }: Pick<WorkflowSeen, 'closed' | 'attemptClosedAtMs'>,
-): JobStatus {
-  if (closed === undefined || isFinal(recorded.state)) return recorded
-  const how =
-    CLOSED_HOW[closed] ?? `Its workflow closed (${closed.toLowerCase()}) without completing its record.`
-  return {
-    ...recorded,
-    state: 'failed',
-    reason: 'unclassified',
-    message: `${how} Garbage collection removes its remaining resources (crucible gc).`,
-    attempts: recorded.attempts.map((attempt) =>
-      attempt.endedAtMs !== undefined ||
-      attempt.number !== recorded.attemptsTotal ||
-      attemptClosedAtMs === undefined
-        ? attempt
-        : {
-            ...attempt,
-            state: 'failed',
-            reason: 'ended without a settlement',
-            endedAtMs: attemptClosedAtMs,
-          },
-    ),
-  }
 }

@@ -12,17 +12,28 @@ import { isOpenStatus } from '../../core/workflow-status'
 import { eachOf } from '../../storage/parallel'
 import { readReservationEntries, reservationIds } from '../../storage/reservations'
 import type { Context } from '../context'
-import { CrucibleError, toCrucibleError } from '../errors'
+import type { MicroUsd } from '../../core/money/money'
+import { CrucibleError, isTemporals, toCrucibleError } from '../errors'
 import { UPDATE_LIMIT_MS } from '../updates'
+
+/** State of a reservation. Without a workflow that answers, unknown values are null. @experimental */
+export interface KnownReservation extends Omit<
+  ReservationStatus,
+  'state' | 'spentMicroUsd' | 'idleMicroUsd'
+> {
+  state: ReservationStatus['state'] | null
+  spentMicroUsd: MicroUsd | null
+  idleMicroUsd: MicroUsd | null
+}
 
 /** A reservation with its record. @experimental */
 export interface ReservationView {
-  status: ReservationStatus
+  status: KnownReservation
   record: ReservationEntry[]
 }
 
 /** Returns all reservations of the store, the newest first. Closed ones come from the record alone. */
-export async function listReservations(context: Context): Promise<ReservationStatus[]> {
+export async function listReservations(context: Context): Promise<KnownReservation[]> {
   const ids = await reservationIds(context.store)
   const views = await eachOf(ids, (id) => readReservation(context, id))
   return views
@@ -61,24 +72,34 @@ async function readReservation(context: Context, id: string): Promise<Reservatio
   const [first, last] = [record[0], record.at(-1)]
   if (last?.kind === 'over') return { status: last.data as ReservationStatus, record }
   const live = await liveStatus(context, id)
-  const status = live ?? (first?.kind === 'requested' ? silentStatus(first, record) : undefined)
+  if (live !== 'silent' && live !== 'gone') return { status: live, record }
+  const status = first?.kind === 'requested' ? silentStatus(first, record, live) : undefined
   return status && { status, record }
 }
 
-/** Returns the live status; undefined without a server, a worker or a workflow that answers. */
-async function liveStatus(context: Context, id: string): Promise<ReservationStatus | undefined> {
+/** Why a workflow does not answer: no worker does, or the server does not have it. */
+type Silence = 'silent' | 'gone'
+
+/** The live status, or why it is unknown. Throws `unavailable` without a server. */
+async function liveStatus(context: Context, id: string): Promise<ReservationStatus | Silence> {
   const client = await context.temporal()
   try {
     const handle = client.workflow.getHandle(reservationWorkflowId(id))
     const [status, described] = await client.withDeadline(Date.now() + UPDATE_LIMIT_MS, () =>
-      Promise.all([handle.query<ReservationStatus>(RESERVATION_QUERY), handle.describe()]),
+      // The server answers the second request alone, the first one only with a worker.
+      Promise.all([
+        handle.query<ReservationStatus>(RESERVATION_QUERY).catch(() => undefined),
+        handle.describe(),
+      ]),
     )
+    if (status === undefined) return 'silent'
     return isOpenStatus(described.status.name) || isReservationFinal(status.state)
       ? status
       : unwatched(status)
   } catch (error) {
+    if (isTemporals(error, 'WorkflowNotFoundError')) return 'gone'
     if (toCrucibleError(error).kind === 'unavailable') throw error
-    return undefined
+    return 'silent'
   }
 }
 
@@ -95,25 +116,34 @@ function unwatched(last: ReservationStatus): ReservationStatus {
   }
 }
 
-/** Returns the last recorded status, for a reservation whose workers do not answer. */
-function silentStatus(requested: ReservationEntry, record: readonly ReservationEntry[]): ReservationStatus {
+const SILENCE: Readonly<Record<Silence, string>> = {
+  silent: 'No worker responds; showing its record.',
+  gone: 'The Temporal server has no workflow for it; showing its record.',
+}
+
+/** Returns the last recorded status. Its state may have changed since, and hourly capacity costs more with time. */
+function silentStatus(
+  requested: ReservationEntry,
+  record: readonly ReservationEntry[],
+  silence: Silence,
+): KnownReservation {
   const { reservationId: id, owner, wish, rule, submittedAtMs, purpose } = requested.data as ReservationInput
   const noted = record.findLast(({ kind }) => kind === 'held')
   const { held } = (noted?.data ?? {}) as Partial<HoldOutcome>
-  const { state = 'searching', upfrontMicroUsd = 0, idleMicroUsd = 0, reservation } = held ?? {}
+  const isHourly = wish.kind === 'hourly'
   return {
     id,
     owner,
     wish,
     rule,
     submittedAtMs,
-    state,
+    state: held?.state ?? null,
     alternatives: [],
-    message: noted?.summary ?? 'Nothing is known to be held.',
-    trouble: 'No worker responds; showing its record.',
-    spentMicroUsd: upfrontMicroUsd + idleMicroUsd,
-    idleMicroUsd,
+    message: noted?.summary ?? 'Its state is unknown.',
+    trouble: SILENCE[silence],
+    spentMicroUsd: held === undefined || isHourly ? null : held.upfrontMicroUsd,
+    idleMicroUsd: held === undefined || isHourly ? null : 0,
     purpose,
-    reservation,
+    reservation: held?.reservation,
   }
 }

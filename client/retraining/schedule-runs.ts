@@ -74,13 +74,16 @@ async function heldOrUnknown(context: Context, name: string): Promise<HeldSchedu
 export interface ScheduleView extends ScheduleSummary {
   spec: RetrainSpec
   note: string | null
-  /** Starts that Temporal announces. */
-  nextStartsAtMs: number[]
-  /** Runs that begin once the previous one is over. */
-  waiting: number
+  /** Starts that Temporal announces; null if it does not answer. */
+  nextStartsAtMs: number[] | null
+  /** Runs that begin once the previous one is over; null if Temporal does not answer. */
+  waiting: number | null
   /** Dates without a run since the schedule was created: the previous run was not over, or the server was down for too long. */
-  skipped: { overlapped: number; missed: number }
+  skipped: { overlapped: number; missed: number } | null
+  /** Active runs that answer. */
   running: RetrainStatus[]
+  /** Number of active runs that do not answer; null if Temporal does not say which runs are active. */
+  silentRuns: number | null
   production: PromotedModel | null
   revisions: Pick<ScheduleRevision, 'revision' | 'atMs' | 'by' | 'kind'>[]
 }
@@ -94,14 +97,16 @@ export async function showSchedule(context: Context, name: string): Promise<Sche
     readRevisions(context.store, name),
   ])
   const known = held === 'unknown' ? undefined : held
+  const running = (await runningOf(context, known)).map(({ status }) => status)
   return {
     ...summary,
     spec,
     note: known?.note ?? null,
-    nextStartsAtMs: known?.nextStartsAtMs ?? [],
-    waiting: known?.waiting ?? 0,
-    skipped: { overlapped: known?.overlapped ?? 0, missed: known?.missed ?? 0 },
-    running: (await runningOf(context, known)).map(({ status }) => status),
+    nextStartsAtMs: known?.nextStartsAtMs ?? null,
+    waiting: known?.waiting ?? null,
+    skipped: known === undefined ? null : { overlapped: known.overlapped, missed: known.missed },
+    running,
+    silentRuns: known === undefined ? null : known.running.length - running.length,
     production: await productionOf(context, spec),
     revisions: revisions.map(({ revision, atMs, by, kind }) => ({ revision, atMs, by, kind })),
   }

@@ -1,6 +1,6 @@
 import type { Checkpoint } from './checkpoint'
 import { isFinal, type JobReason, type JobState } from './job'
-import { formatUsd, type MicroUsd } from '../money/money'
+import { exactUsd, type MicroUsd } from '../money/money'
 
 /** How to continue a job that failed, was cancelled, or reached a limit. @experimental */
 export interface Continuation {
@@ -25,6 +25,6 @@ export function continuationOf(job: Ended): Continuation | null {
   const fresh = checkpoint === null ? ' --fresh' : ''
   // The new job may spend the same amount again; the flag shows it, and where to change it.
   const isSpent = reason === 'budget-reached' && budgetMicroUsd !== null
-  const budget = isSpent ? ` --budget '${formatUsd(budgetMicroUsd)}'` : ''
+  const budget = isSpent ? ` --budget '${exactUsd(budgetMicroUsd)}'` : ''
   return { command: `crucible submit --from ${id}${fresh}${budget}`, step: checkpoint?.step ?? null }
 }

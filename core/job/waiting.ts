@@ -87,6 +87,19 @@ export function lineInWords({ position, pool }: LinePlace): string {
   return `waiting, ${ordinal(position)} for ${pool}`
 }
 
+const ABOUT_LINE = 'Queue: '
+
+/** The message of a job in line. */
+export function lineMessage(place: LinePlace): string {
+  const rest = place.position === 1 ? '' : ' Older jobs with equal requests go first.'
+  return `${ABOUT_LINE}${lineInWords(place)}.${rest}`
+}
+
+/** Whether a message names a position, which ages. */
+export function isLineMessage(message: string): boolean {
+  return message.startsWith(ABOUT_LINE)
+}
+
 export function ordinal(count: number): string {
   const isTeen = Math.floor(count / 10) % 10 === 1
   const ending = isTeen ? 'th' : (['th', 'st', 'nd', 'rd'][count % 10] ?? 'th')

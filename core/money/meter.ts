@@ -91,6 +91,32 @@ export interface Metered {
   priceMicroUsdPerHour: MicroUsd
 }
 
+/** Facts about the bill of a running machine. */
+export interface RunningBill extends Rounding {
+  fromAtMs: number
+  /** Price of its launch. */
+  priceMicroUsdPerHour: MicroUsd
+  /** The watch's last report; missing before the first one. */
+  metered?: Metered | undefined
+}
+
+/**
+ * Cost of a running machine so far, for every view. It never falls while the machine runs: the minimum billed duration counts from the
+ * first moment, and a report is continued by whole billing steps at its price.
+ */
+export function costSoFar({ metered, ...launched }: RunningBill, nowMs: number): MicroUsd {
+  if (metered === undefined) return spend(launched, nowMs)
+  const stepMs = launched.billedInStepsOfMs ?? SECOND_MS
+  const wholeMs = Math.floor(Math.max(0, nowMs - metered.toAtMs) / stepMs) * stepMs
+  const minimum = spend({ ...launched, toAtMs: launched.fromAtMs + 1 }, nowMs)
+  return Math.max(minimum, metered.costMicroUsd + floorOver(wholeMs, metered.priceMicroUsdPerHour))
+}
+
+/** Cost of a duration, rounded down, so that the next report is not lower. */
+function floorOver(durationMs: number, priceMicroUsdPerHour: MicroUsd): MicroUsd {
+  return Math.floor((durationMs / SECOND_MS / SECONDS_PER_HOUR) * priceMicroUsdPerHour)
+}
+
 /** Returns the cost of a duration at a price. */
 export function spendOver(
   durationMs: number,

@@ -14,12 +14,18 @@ export function microUsd(usd: number): MicroUsd {
 }
 
 /**
- * Micro-dollars for people: two decimals from a cent up, otherwise enough to show a non-zero amount. `formatUsd(0)` is `$0.00`,
- * `formatUsd(1_500)` is `$0.0015`.
+ * Micro-dollars for people: two decimals from a cent up, otherwise at most four. `formatUsd(0)` is `$0.00`, `formatUsd(1_500)` is
+ * `$0.0015`, `formatUsd(7)` is `<$0.0001`.
  */
 export function formatUsd(amount: MicroUsd): string {
   const sign = amount < 0 ? '-' : ''
   const usd = Math.abs(amount) / MICRO_USD_PER_USD
   if (usd === 0 || usd >= 0.01) return `${sign}$${usd.toFixed(2)}`
-  return `${sign}$${usd.toFixed(6).replace(/0+$/, '')}`
+  if (usd < 0.00005) return amount < 0 ? '>-$0.0001' : '<$0.0001'
+  return `${sign}$${usd.toFixed(4).replace(/0+$/, '')}`
+}
+
+/** Micro-dollars as a job file takes them, exactly: `$0.001784`. */
+export function exactUsd(amount: MicroUsd): string {
+  return `$${(amount / MICRO_USD_PER_USD).toFixed(6).replace(/(\.\d\d\d*?)0+$/, '$1')}`
 }

@@ -5,6 +5,7 @@ import { EMPTY_LEDGER } from '../../core/job/ledger'
 import type { JobStatus } from '../../core/messages'
 import { listCheckpoints } from '../../storage/checkpoints'
 import { layout } from '../../storage/layout'
+import { readJobCosts } from '../../storage/job-costs'
 import { readRecords } from '../../storage/record'
 import { saveCheckpoint, UNTRAINED } from '../backends/scripted/checkpoints'
 import { perform, Place } from './place'
@@ -110,6 +111,23 @@ describe('finishJob', () => {
     place.aheadMs = 60_000
     expect(await perform(deciding, 'finishJob', input)).toEqual(result)
     expect(await readRecords(place.store, 'job-a')).toMatchObject([{ seq: 9, kind: 'finished' }])
+  })
+
+  it('puts the cost of the job, once, for the month that pays', async () => {
+    const { finishedAtMs } = await perform(deciding, 'finishJob', { ...input, month: '2026-10' })
+    await perform(deciding, 'finishJob', { ...input, month: '2026-10' })
+    expect(await readJobCosts(place.store)).toEqual([
+      expect.objectContaining({
+        jobId: 'job-a',
+        owner: 'me',
+        state: 'succeeded',
+        finishedAtMs,
+        budgetMonth: '2026-10',
+        costMicroUsd: 42,
+      }),
+    ])
+    expect(await readJobCosts(place.store, '2026-10')).toHaveLength(1)
+    expect(await readJobCosts(place.store, '2026-09')).toEqual([])
   })
 
   it('keeps the two newest checkpoints and the newest that a program went on from, and no broken upload', async () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { attemptIdOf, attemptWorkflowId } from '../../core/queues'
-import { readMachine } from '../../client/job/read-view'
+import { readMachine } from '../../client/job/attempt-documents'
 import { killMachine, machineProcesses, partsOf, processesOf, signal } from './machines'
 import { inWords, type Fault, type Strike } from './plan'
 import type { Part } from './part'

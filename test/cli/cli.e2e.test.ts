@@ -1,12 +1,13 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Finding } from '../../cli/kit/findings'
 import type { JobView } from '../../client/job/job-view'
 import type { JobLogLine } from '../../client/job/logs'
 import type { GarbageVerdict } from '../../core/messages'
+import type { RecordEntry } from '../../core/job/record'
 import type { JobExplained, WhatIfAnswer } from '../../core/job/why'
 import { attemptWorkflowId, GARBAGE_COLLECTION_SCHEDULE_ID, jobWorkflowId } from '../../core/queues'
 import { until } from '../support/until'
@@ -124,7 +125,7 @@ describe('a job that loses two machines while somebody follows it', () => {
       ],
     })
     expect(view.cost.spentMicroUsd).toBe(
-      view.attempts.reduce((sum, { costMicroUsd }) => sum + costMicroUsd, 0),
+      view.attempts.reduce((sum, { costMicroUsd }) => sum + costMicroUsd!, 0),
     )
     const { jobs } = await crucible.json<{ jobs: JobView[] }>('list', '--name', 'moved')
     expect(jobs).toMatchObject([{ id, state: 'succeeded', cost: view.cost }])
@@ -352,6 +353,81 @@ describe('each command', () => {
     expect((await crucible.start(['list'], NOWHERE).ended).exitCode).toBe(7)
   })
 })
+
+describe('an outage', () => {
+  /** A bucket without a server. */
+  const STORE_AWAY = {
+    CRUCIBLE_STORE: 's3://away/store',
+    AWS_ENDPOINT_URL: 'http://127.0.0.1:1',
+    AWS_REGION: 'us-east-1',
+    AWS_ACCESS_KEY_ID: 'x',
+    AWS_SECRET_ACCESS_KEY: 'x',
+  }
+
+  it('of the store leaves a list with the states that Temporal knows, and no invented cost', async () => {
+    const id = await stage.submit('--name', 'known', '--env', 'STEPS=1')
+    await stage.untilShown(id, isOver)
+    for (const flags of [[], ['--state', 'succeeded']]) {
+      const args = ['list', '--name', 'known', ...flags]
+      const document = await crucible.start([...args, '--json'], STORE_AWAY).ended
+      expect(document.exitCode).toBe(7)
+      expect(JSON.parse(document.stdout)).toMatchObject({
+        jobs: [
+          { id, state: 'succeeded', reason: 'completed', progress: null, cost: { spentMicroUsd: null } },
+        ],
+        incomplete: expect.stringMatching(/^The store s3:\/\/away\/store does not answer/),
+      })
+      const { exitCode, stdout } = await crucible.start(args, STORE_AWAY).ended
+      expect(exitCode).toBe(7)
+      expect(stdout).toMatch(new RegExp(`^${id} .* succeeded +completed +- +- +- +- `, 'm'))
+    }
+  })
+
+  it('that loses the workflow of a job leaves the result that its program had', async () => {
+    const id = await stage.submit('--name', 'lost', '--env', 'STEPS=5')
+    await stage.untilShown(id, isOver)
+    const record = join(stage.folder, 'home', 'store', 'jobs', id, 'record')
+    for (const name of await readdir(record)) {
+      const path = join(record, name)
+      const entry = JSON.parse(await readFile(path, 'utf8')) as RecordEntry
+      if (['settled', 'decided', 'finished'].includes(entry.kind)) await rm(path)
+    }
+    await stage.temporal(async ({ connection }) => {
+      for (const workflowId of [jobWorkflowId(id), attemptWorkflowId(id, 1)])
+        await connection.workflowService.deleteWorkflowExecution({
+          namespace: 'default',
+          workflowExecution: { workflowId },
+        })
+    })
+    const told = { id, state: 'succeeded', reason: 'completed', cost: { spentMicroUsd: null } }
+    await until(async () => (await stage.show(id)).message.includes('has no workflow'))
+    expect(await stage.show(id)).toMatchObject(told)
+    const { jobs } = await crucible.json<{ jobs: JobView[] }>('list', '--name', 'lost')
+    expect(jobs).toMatchObject([told])
+    expect((await crucible.run('artifacts', id)).stdout).toContain('result.txt')
+  })
+
+  it('of the disk behind an answer is a failure', () => {
+    for (const args of [
+      ['list'],
+      ['list', '--json'],
+      ['--version'],
+      ['show', '--help'],
+      ['completion', 'bash'],
+    ])
+      expect({ args, status: intoFullDisk(args) }).toEqual({ args, status: 1 })
+  })
+})
+
+/** The exit code of a command whose output goes to a full disk. */
+function intoFullDisk(args: string[]): number | null {
+  const full = openSync('/dev/full', 'w')
+  const main = join(__dirname, '..', '..', 'dist', 'cli', 'main.js')
+  const env = { PATH: process.env['PATH'], CRUCIBLE_HOME: join(stage.folder, 'home') }
+  const { status } = spawnSync(process.execPath, [main, ...args], { env, stdio: ['ignore', full, 'ignore'] })
+  closeSync(full)
+  return status
+}
 
 describe('crucible dev', () => {
   it('runs once for each home', async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { Cli } from '../../cli/cli'
 import { COMMANDS } from '../../cli/program'
+import { homeOf, writeDevNote, type DevNote } from '../../client/config'
 import { World } from './outside'
 
 let world: World
@@ -35,6 +36,7 @@ const WITHOUT_SERVER: Record<string, { args: string[]; exitCode: number }> = {
   setup: { args: ['nobody'], exitCode: 2 },
   worker: { args: ['nobody'], exitCode: 2 },
   budget: { args: [], exitCode: 7 },
+  costs: { args: [], exitCode: 0 },
   reservations: { args: ['show', 'res-none'], exitCode: 5 },
   gc: { args: [], exitCode: 7 },
   interrupt: { args: ['job-none'], exitCode: 5 },
@@ -95,6 +97,48 @@ describe.each(NAMES)('crucible %s', (name) => {
       expect(stdout).toBe('')
       expect(stderr).toMatch(/^error: .+\.\s+\S.+/)
     }
+  })
+})
+
+describe('a simulated deployment', () => {
+  const environment = { CRUCIBLE_BACKENDS: 'ec2' }
+  const NOTE: DevNote = {
+    pid: process.pid,
+    address: 'localhost:1',
+    uiUrl: '',
+    environment,
+    cloud: { url: 'http://127.0.0.1:4566', simulated: ['ec2'] },
+  }
+  const SAYS = /^Simulated: ec2 of `crucible dev --sim`\./
+
+  it('says so on every screen of it, and in each document', async () => {
+    writeDevNote(homeOf(world.environment), NOTE)
+    for (const args of [
+      ['costs'],
+      ['list'],
+      ['show', 'job-none'],
+      ['reservations', 'show', 'res-none'],
+      ['doctor'],
+    ])
+      expect((await world.run(...args)).stderr).toMatch(SAYS)
+    const { stdout, stderr } = await world.run('costs', '--json')
+    expect(JSON.parse(stdout)).toMatchObject({ simulated: ['ec2'] })
+    expect(stderr).toBe('')
+  })
+
+  it('is not taken for the real one: a help, another server or another store says nothing', async () => {
+    writeDevNote(homeOf(world.environment), NOTE)
+    for (const args of [
+      ['costs', '--help'],
+      ['completion', 'bash'],
+    ])
+      expect((await world.run(...args)).stderr).toBe('')
+    world.environment['CRUCIBLE_STORE'] = `file://${world.home}/real`
+    expect((await world.run('costs')).stderr).toBe('')
+    delete world.environment['CRUCIBLE_STORE']
+    world.environment['TEMPORAL_ADDRESS'] = 'localhost:2'
+    expect((await world.run('costs')).stderr).toBe('')
+    expect(JSON.parse((await world.run('costs', '--json')).stdout)).not.toHaveProperty('simulated')
   })
 })
 

@@ -45,6 +45,16 @@ describe('what was thrown, as an exit code', () => {
     expect(toCrucibleError(thrown).exitCode).toBe(exitCode)
   })
 
+  it.each([
+    ['ENOENT', '/no/where: no such file or folder.', 1],
+    ['EACCES', '/no/where: permission denied.', 4],
+    ['ENOTDIR', '/no/where: a part of its path is a file.', 1],
+    ['ENOSPC', '/no/where: the disk is full.', 1],
+  ])('%s of a file is said in words', (code, message, exitCode) => {
+    const thrown = Object.assign(new Error(`${code}: as Node says it`), { code, path: '/no/where' })
+    expect(toCrucibleError(thrown)).toMatchObject({ message, exitCode })
+  })
+
   it.each(FAILURE_CLASSES.map((failureClass) => ({ failureClass })))(
     'failure class $failureClass',
     ({ failureClass }) => {

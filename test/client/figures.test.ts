@@ -94,7 +94,7 @@ describe('the figures of a job at the instant of its plan', () => {
     const view = joinView({
       status,
       spec,
-      newest: undefined,
+      newest: { attempt: 1, beat: undefined, machine: undefined },
       endedAtMs: undefined,
       nowMs: NOW_MS,
       isLive: true,

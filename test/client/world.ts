@@ -204,6 +204,9 @@ export function beatOf(attempt: number, beat: Partial<Beat> = {}): Beat {
   }
 }
 
+/** The search attributes of a workflow without any. */
+export const NO_ATTRIBUTES = { typedSearchAttributes: { get: () => undefined } }
+
 export function statusOf(status: Partial<JobStatus> = {}): JobStatus {
   return {
     id: JOB,

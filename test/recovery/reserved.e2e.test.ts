@@ -71,7 +71,7 @@ describe('a job in a Capacity Block', () => {
     expect(machine).toMatchObject({ reservation: block.id, state: 'terminated' })
     // The block was paid for: what is billed is disk and address.
     expect(machine!.bill.usd).toBeGreaterThan(0)
-    expect(Math.abs(first!.costMicroUsd - machine!.bill.usd * 1e6)).toBeLessThan(
+    expect(Math.abs(first!.costMicroUsd! - machine!.bill.usd * 1e6)).toBeLessThan(
       (BESIDE / HOUR_MS) * SLOW_START_MS,
     )
     expect(machine!.bill.untilMs).toBeLessThan(cutOffMs)

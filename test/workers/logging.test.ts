@@ -3,7 +3,11 @@ import { describe, expect, it } from '@jest/globals'
 import { pino } from 'pino'
 import { temporalLogger } from '../../workers/logging'
 
-function logged(level: string, meta: Record<string, unknown>): { level: number; msg: string }[] {
+function logged(
+  level: string,
+  meta: Record<string, unknown>,
+  message = 'Workflow failed',
+): { level: number; msg: string }[] {
   const lines: string[] = []
   const stream = new Writable({
     write: (chunk: Buffer, _encoding, done) => {
@@ -11,7 +15,7 @@ function logged(level: string, meta: Record<string, unknown>): { level: number; 
       done()
     },
   })
-  temporalLogger(pino({ level }, stream)).warn('Workflow failed', meta)
+  temporalLogger(pino({ level }, stream)).warn(message, meta)
   return lines.map((line) => JSON.parse(line) as { level: number; msg: string })
 }
 
@@ -19,12 +23,14 @@ const failure = (message: string, type: string): Error => Object.assign(new Erro
 const JOB = { workflowType: 'job', workflowId: 'job/char-lm-xm8n27', runId: 'x' }
 
 describe('the log of workers', () => {
-  it('has one line for a failed job: which one, and why', () => {
-    const error = failure('The program ended with exit code 1.\nTraceback ...', 'workload')
-    const [line, ...others] = logged('warn', { ...JOB, error })
+  it('has one line for a failed job, with its reason and message', () => {
+    const message = 'The program ended with exit code 1.\nTraceback ...'
+    // The sandbox of workflows hands errors over without their type.
+    expect(logged('warn', { ...JOB, error: new Error(message) })).toEqual([])
+    const [line, ...others] = logged('warn', { ...JOB, reason: 'workload-failed', message }, 'Job failed')
     expect(others).toEqual([])
     expect(line!.msg).toBe(
-      'Job char-lm-xm8n27 failed (workload): The program ended with exit code 1. Traceback ...',
+      'Job char-lm-xm8n27 failed (workload-failed): The program ended with exit code 1. Traceback ...',
     )
     expect(Object.keys(line!).sort()).toEqual(['hostname', 'level', 'msg', 'pid', 'time'])
   })

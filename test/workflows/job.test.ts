@@ -237,6 +237,7 @@ describe('a job that ends without success', () => {
     played.answers['resolveJob'] = () =>
       failing({ class: reason, message: 'Denied.', hint: hint ? hint : undefined })
     await expect(live()).rejects.toMatchObject({ type: reason, message })
+    expect(played.logged).toEqual([['Job failed', { reason, message }]])
     expect(played.names()).toEqual(['resolveJob', 'finishJob'])
     expect(played.timers).toEqual([])
     expect(played.inputsOf('finishJob')[0]).toMatchObject({ artifacts: [], status: { state: 'failed' } })

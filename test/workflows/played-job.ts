@@ -23,6 +23,8 @@ class Played extends Answers {
   /** The page in the Temporal UI. */
   details = ''
   info: Record<string, unknown> = { runId: 'run-1' }
+  /** What the workflow logs. */
+  logged: [message: string, meta: object][] = []
 
   reset(): void {
     Object.assign(this, new Played())
@@ -63,6 +65,7 @@ export const playedWorkflow = (): object => ({
   CancellationScope,
   ParentClosePolicy: { REQUEST_CANCEL: 'REQUEST_CANCEL' },
   allHandlersFinished: () => true,
+  log: { warn: (message: string, meta: object) => void played.logged.push([message, meta]) },
   condition: conditionOn(() => played.waiting),
   sleep: (forMs: number) => {
     const fired = new Promise<void>((fire) => played.timers.push({ forMs, fire }))

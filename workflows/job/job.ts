@@ -5,6 +5,7 @@ import {
   CancelledFailure,
   condition,
   continueAsNew,
+  log,
   TemporalFailure,
   workflowInfo,
 } from '@temporalio/workflow'
@@ -12,7 +13,7 @@ import type { DecideInput, Settlement } from '../../core/activities'
 import { leftOfBudget } from '../../core/money/budget'
 import { failureFrom, inWords } from '../../core/failure'
 import type { Decision } from '../../core/job/ledger'
-import type { JobInput, JobResult } from '../../core/messages'
+import { JOB_FAILED_LOG, type JobInput, type JobResult } from '../../core/messages'
 import { offerKey, placeKey } from '../../core/offer'
 import type { Order } from '../../core/job/plan'
 import { decide, orchestrator } from '../activities'
@@ -157,6 +158,7 @@ async function finish(run: JobRun, end: Finish, settlement?: Settlement): Promis
     case 'cancelled':
       throw new CancelledFailure(end.message, [result])
     case 'failed':
+      log.warn(JOB_FAILED_LOG, { reason: end.reason, message: end.message })
       throw ApplicationFailure.create({
         type: end.reason,
         message: end.message,

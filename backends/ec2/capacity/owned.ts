@@ -74,13 +74,18 @@ function isWanted(reservation: Reservation, wish: OwnedWish, type: MachineType |
     (wish.hasEnded || isLive(reservation)) &&
     (!wish.isAcceleratedOnly || (type !== undefined && isAccelerated(type))) &&
     (!wish.isActiveOnly || isActive(reservation)) &&
-    (!wish.isAvailableOnly || (reservation.state === 'active' && reservation.free > 0))
+    (!wish.isAvailableOnly || freeIn(reservation) > 0)
   )
 }
 
 /** Whether a reservation is active. A paid block that has not begun counts, because the account owns it. */
 function isActive({ state, isBlock }: Reservation): boolean {
   return state === 'active' || (isBlock && state === 'scheduled')
+}
+
+/** Number of machines that a launch can get now: "available" and "free" in every table and document. */
+export function freeIn({ state, free }: Pick<Reservation, 'state' | 'free'>): number {
+  return state === 'active' ? free : 0
 }
 
 /** Returns the number of machines that a launch can get: now, or at the start of a reservation that has not begun. */
@@ -113,7 +118,8 @@ export function jointRoom(
   const rooms = new Map<string, { type: string; zone: string; room: number; most: number }>()
   for (const { reservation } of owned) {
     if (reservation.state !== 'active') continue
-    const { type, zone, free } = reservation
+    const { type, zone } = reservation
+    const free = freeIn(reservation)
     const key = `${type} ${zone}`
     const known = rooms.get(key) ?? { type, zone, room: 0, most: 0 }
     rooms.set(key, { type, zone, room: known.room + free, most: Math.max(known.most, free) })

@@ -10,7 +10,8 @@ export function define(command: Command, cli: Cli): void {
   command
     .description(
       'Show the budget of a month, what is spent, and what is reserved for open jobs: in total and for each owner ' +
-        '(CRUCIBLE_BUDGET_MONTH, CRUCIBLE_BUDGET_OWNER and CRUCIBLE_BUDGET_OWNERS of the workers).',
+        '(CRUCIBLE_BUDGET_MONTH, CRUCIBLE_BUDGET_OWNER and CRUCIBLE_BUDGET_OWNERS of the workers). ' +
+        'Without a budget, the jobs that ended in the month count.',
     )
     .option('--month <month>', 'a month such as 2026-10 (UTC; default: this month)')
     .addHelpText(
@@ -28,9 +29,7 @@ async function show(cli: Cli, month: string): Promise<void> {
   const view = await budgetOf(cli.context(), month)
   out.json(view)
   if (view.owners.length === 0) {
-    out.line(
-      `No job has used a budget in ${month}: no monthly or owner budget is set (CRUCIBLE_BUDGET_MONTH, CRUCIBLE_BUDGET_OWNER), or no job ran.`,
-    )
+    out.line(`No job ended in ${month}, and none has reserved money.`)
     return
   }
   out.table(

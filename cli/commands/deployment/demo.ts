@@ -130,8 +130,10 @@ function billRows({ spot, onDemand, names }: Told): string[][] {
 }
 
 /** `59 %` */
-function part(amount: number, whole: number): string {
-  return whole === 0 ? NOTHING : `${Math.round((100 * amount) / whole)} %`
+function part(amount: number | null, whole: number | null): string {
+  return amount === null || whole === null || whole === 0
+    ? NOTHING
+    : `${Math.round((100 * amount) / whole)} %`
 }
 
 function attemptRows({ name, attempts }: JobView): string[][] {

@@ -76,7 +76,7 @@ async function artifacts(
           ...filter,
         })
   out.json({ id, artifacts: found, folder: target })
-  if (found.length === 0) return out.line(`${id} has no artifacts yet.`)
+  if (found.length === 0) return out.line(`${id} has no artifacts.`)
   out.table(
     ['PATH', 'SIZE', 'SHA-256', 'ATTEMPT', 'OLDER'],
     found.map(({ path, sizeBytes, sha256, attempt: by, olderAttempts }) => [

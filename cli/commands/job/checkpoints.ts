@@ -76,7 +76,7 @@ async function list(cli: Cli, id: string): Promise<void> {
   const { checkpointsOf } = require('../../../client/job/checkpoints') as typeof clientCheckpoints
   const found = await checkpointsOf(cli.context(), id)
   out.json({ id, checkpoints: found })
-  if (found.length === 0) return out.line(`${id} has no checkpoint yet.`)
+  if (found.length === 0) return out.line(`${id} has no checkpoints.`)
   const nowMs = cli.now()
   const hasEpochs = found.some(({ epoch }) => epoch !== null)
   const rows = found.map((checkpoint) => row(checkpoint, { nowMs, hasEpochs }))
@@ -133,7 +133,7 @@ async function verify(cli: Cli, id: string, checkpoint: string | undefined): Pro
   const { verifyCheckpoints } = require('../../../client/job/checkpoints') as typeof clientCheckpoints
   const verdicts = await verifyCheckpoints(cli.context(), id, checkpoint)
   out.json({ id, isGood: verdicts.every(({ isGood }) => isGood), checkpoints: verdicts })
-  if (verdicts.length === 0) return out.line(`${id} has no checkpoint yet.`)
+  if (verdicts.length === 0) return out.line(`${id} has no checkpoints.`)
   for (const { id: name, isGood, badFiles } of verdicts) {
     out.line(`${name}  ${isGood ? out.paint.green('good') : out.paint.red('damaged')}`)
     for (const { path, reason } of badFiles) out.line(`  ${path} ${reason}`)

@@ -1,5 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander'
-import { LIST_LIMIT, listJobs, type ListFilter } from '../../../client/job/list'
+import { EXIT_CODES } from '../../../client/errors'
+import { LIST_LIMIT, listWithGaps, type ListFilter } from '../../../client/job/list'
 import type { JobSummary } from '../../../client/job/job-view'
 import { JOB_STATES, type JobState } from '../../../core/job/job'
 import { lineInWords } from '../../../core/job/waiting'
@@ -7,7 +8,7 @@ import { countArgument } from '../../kit/arguments'
 import type { Cli } from '../../cli'
 import { examples } from '../../examples'
 import type { TableOptions } from '../../kit/output'
-import { age, placementInWords, plural, progressInWords, stateInColour, usd } from '../../kit/words'
+import { age, NOTHING, placementInWords, plural, progressInWords, stateInColour, usd } from '../../kit/words'
 
 /** The server returns at most this many at a time. */
 const LIMIT_MAX = 1_000
@@ -54,9 +55,14 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
     name,
     backend,
   }
-  const jobs = await listJobs(context, filter)
-  cli.out.json({ jobs })
+  const { jobs, incomplete } = await listWithGaps(context, filter)
+  cli.out.json({ jobs, incomplete })
+  if (incomplete !== null) {
+    cli.exitCode = EXIT_CODES.unavailable
+    cli.out.note(cli.out.paintNote.yellow(incomplete))
+  }
   if (jobs.length === 0) {
+    if (incomplete !== null) return
     const isFiltered = state !== undefined || (filter.owner ?? name ?? backend) !== undefined
     return cli.out.line(
       isFiltered ? 'No job matches.' : cli.asCalled('No jobs yet. Start with `crucible submit train.py`.'),
@@ -91,7 +97,7 @@ export const HEAD = ['JOB', 'NAME', 'STATE', 'REASON', 'BACKEND', 'PROGRESS', 'C
 export const FIT: TableOptions = {
   right: ['COST', 'EST. LEFT', 'AGE'],
   flexible: ['NAME', 'REASON'],
-  optional: ['NAME', 'BACKEND', 'EST. LEFT', 'REASON', 'COST', 'PROGRESS'],
+  optional: ['NAME', 'BACKEND', 'EST. LEFT', 'COST', 'PROGRESS'],
 }
 
 /** Characters of an error that fit into a row; `show` prints all of it. */
@@ -100,7 +106,7 @@ const TROUBLE_SHOWN_MAX = 40
 function whyThere({ trouble, waiting, queuedSinceMs, reason }: JobSummary, nowMs: number): string {
   if (trouble !== null) return `trouble: ${shortened(trouble.message)}`
   if (queuedSinceMs !== null) return `queued for ${age(queuedSinceMs, nowMs)}`
-  return waiting === null ? reason : lineInWords(waiting)
+  return waiting === null ? (reason ?? NOTHING) : lineInWords(waiting)
 }
 
 function shortened(text: string): string {

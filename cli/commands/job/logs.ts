@@ -72,7 +72,7 @@ async function logs(cli: Cli, meant: string, asked: Options): Promise<void> {
   if (!isFollowing) out.json({ lines })
   if (count === 0) {
     const { state, message } = await readView(context, jobId)
-    out.note(`No lines yet: ${state}. ${message}`)
+    out.note(`No lines: ${state}. ${message}`)
   }
 }
 

@@ -7,7 +7,7 @@ import { trackerName } from '../../../core/beat-parts'
 import { isFinal } from '../../../core/job/job'
 import { formatUsd } from '../../../core/money/money'
 import { formatDuration, formatInstant } from '../../../core/time/time'
-import { lineInWords } from '../../../core/job/waiting'
+import { isLineMessage, lineInWords } from '../../../core/job/waiting'
 import type { Cli } from '../../cli'
 import { continuationLines } from '../../job/continuation'
 import { examples } from '../../examples'
@@ -66,6 +66,9 @@ async function show(cli: Cli, meant: string, isWatched: boolean): Promise<void> 
   }
 }
 
+/** Columns of a fact's name. */
+const FACT_INDENT = 12
+
 function renderWhole(cli: Cli, view: JobView): void {
   render(cli.out, view, cli.now())
   const lines = continuationLines(cli, view)
@@ -80,15 +83,15 @@ function briefly({ state, reason, message, progress }: JobView): string {
 export function render(out: Output, view: JobView, nowMs: number): void {
   const { paint } = out
   out.line(`${paint.bold(view.name)}  ${view.id}  ${stateInColour(view.state, paint)} (${view.reason})`)
-  out.line(view.message)
-  if (view.waiting !== null) out.line(`Queue: ${lineInWords(view.waiting)}.`)
-  if (view.trouble !== null) out.line(paint.yellow(troubleInWords(view.trouble, nowMs)))
+  out.prose(view.message)
+  if (view.waiting !== null && !isLineMessage(view.message)) out.line(`Queue: ${lineInWords(view.waiting)}.`)
+  if (view.trouble !== null) out.prose(paint.yellow(troubleInWords(view.trouble, nowMs)))
   if (!view.isLive) {
-    out.line(paint.yellow('The workflow is not responding; showing the last recorded state.'))
+    out.prose(paint.yellow('The workflow is not responding; showing the last recorded state.'))
   }
   out.line()
   for (const [name, value] of facts(view, { nowMs, paint }))
-    out.line(`  ${paint.dim(name.padEnd(10))}  ${value}`)
+    out.prose(`  ${paint.dim(name.padEnd(10))}  ${value}`, FACT_INDENT)
   if (view.attempts.length > 0) {
     out.line()
     out.table(
@@ -164,7 +167,7 @@ function facts(
     ['ended', view.endedAtMs === null ? undefined : formatInstant(view.endedAtMs)],
     ['took', view.endedAtMs === null ? undefined : formatDuration(view.endedAtMs - view.submittedAtMs)],
     ['progress', `${progressInWords(progress)}${loss}`],
-    ['cost', `${formatUsd(cost.spentMicroUsd)}${toGo}${budget}`],
+    ['cost', `${cost.spentMicroUsd === null ? 'unknown' : formatUsd(cost.spentMicroUsd)}${toGo}${budget}`],
     ['deadline', deadlineAtMs === null ? undefined : formatInstant(deadlineAtMs)],
     ['saving', saving === null ? undefined : savingInWords(saving)],
     ['checkpoint', checkpointInWords(view.checkpoints)],

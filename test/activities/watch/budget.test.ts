@@ -108,6 +108,27 @@ describe('the money of a machine that runs', () => {
     await readView(watch(), HOUR_MS, { isBeating: false })
   })
 
+  it('shows people a cost that never falls, by the last known price where the provider is silent', async () => {
+    const one = watch()
+    const shown = async (): Promise<number> => (await lease())!.metered!.costMicroUsd
+    await readView(one, HOUR_MS)
+    expect(await shown()).toBe(HALF)
+    prices = () => Promise.reject(new Error('silent'))
+    await readView(one, 2 * HOUR_MS)
+    expect(await shown()).toBe(2 * HALF)
+    // The price had fallen long before the provider reported it.
+    const fallen = { fromAtMs: startMs + 1.5 * HOUR_MS, priceMicroUsdPerHour: HALF / 10 }
+    prices = async () => ({
+      prices: [{ fromAtMs: startMs, priceMicroUsdPerHour: HALF }, fallen],
+      knownToAtMs: nowMs,
+    })
+    const another = watch()
+    await readView(another, 3 * HOUR_MS)
+    expect(await shown()).toBe(3 * HALF)
+    await readView(another, 4 * HOUR_MS)
+    expect(await shown()).toBe(3 * HALF + HALF / 10)
+  })
+
   it('reaches its budget by what it really cost, with time to end a machine that does not obey; and says so once', async () => {
     const one = watch()
     // At the dearest price it would be over after two hours.

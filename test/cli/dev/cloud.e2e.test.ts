@@ -166,5 +166,5 @@ function expectPaid({ id, attempts, cost }: JobView, machines: Instance[]): void
     const usage = { fromAtMs: launchedAtMs!, toAtMs: endedAtMs!, priceMicroUsdPerHour }
     expect(costMicroUsd).toBe(spend({ ...usage, billedAtLeastMs: MINUTE_MS }, endedAtMs!))
   }
-  expect(cost.spentMicroUsd).toBe(attempts.reduce((sum, { costMicroUsd }) => sum + costMicroUsd, 0))
+  expect(cost.spentMicroUsd).toBe(attempts.reduce((sum, { costMicroUsd }) => sum + costMicroUsd!, 0))
 }

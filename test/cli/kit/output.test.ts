@@ -35,6 +35,30 @@ describe('the output', () => {
     expect(out.paint.red('x').includes('\u001b')).toBe(isColoured)
   })
 
+  it('takes a terminal of width 0 for one of 80 columns', () => {
+    expect(made({ columns: 0 }).out.width).toBe(80)
+    expect(made({}).out.width).toBe(100)
+  })
+
+  it('wraps sentences at words in a terminal, and keeps a command whole', () => {
+    const text = '  owner  one two three four five; run `crucible show job-a` then six seven'
+    const terminal = made({ columns: 30 })
+    terminal.out.prose(text, 7)
+    Object.assign(terminal.stderr, { isTTY: true, columns: 20 })
+    terminal.out.note('a remark of several words')
+    expect(terminal.stdout.text.split('\n')).toEqual([
+      '  owner  one two three four',
+      '         five; run',
+      '         `crucible show job-a`',
+      '         then six seven',
+      '',
+    ])
+    expect(terminal.stderr.text).toBe('a remark of several\nwords\n')
+    const pipe = made()
+    pipe.out.prose(text, 7)
+    expect(pipe.stdout.text).toBe(`${text}\n`)
+  })
+
   it.each([
     ['moves the cursor', 'a\u001b[2Jb', 'a\u241b[2Jb'],
     ['sets the title', '\u001b]0;owned\u0007x', '\u241b]0;owned\u2407x'],

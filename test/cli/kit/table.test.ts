@@ -207,7 +207,8 @@ describe('a table on a screen of 80 columns', () => {
     const table = lines().slice(0, 2)
     expect(widest(table)).toBeLessThanOrEqual(WIDTH)
     expect(table[1]).toContain('p6-b200.48xlarge')
-    expect(table[0]).toMatch(/ TIME +IN TIME +IN BUDGET$/)
+    expect(table[1]).toContain('8x RTXPRO')
+    expect(table[0]).toMatch(/ IN TIME +IN BUDGET$/)
   })
 
   it('continues in the next line if a text says too much to be cut', () => {

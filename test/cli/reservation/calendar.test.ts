@@ -11,7 +11,7 @@ import {
   type CalendarLine,
 } from '../../../cli/reservation/calendar'
 import type { OwnedReservation } from '../../../core/reservation/reservation'
-import type { ReservationStatus } from '../../../core/reservation/reserving'
+import type { KnownReservation } from '../../../client/reservation/views'
 import { DAY_MS, HOUR_MS } from '../../../core/time/time'
 
 /** A Thursday. */
@@ -32,7 +32,7 @@ const OWNED: OwnedReservation = {
   isTargeted: true,
   isShared: false,
 }
-const WISHED: ReservationStatus = {
+const WISHED: KnownReservation = {
   id: 'res-1',
   owner: 'ada',
   state: 'active',
@@ -45,7 +45,7 @@ const WISHED: ReservationStatus = {
   idleMicroUsd: 0,
 }
 
-function lines(statuses: ReservationStatus[], owned: OwnedReservation[] = []): CalendarLine[] {
+function lines(statuses: KnownReservation[], owned: OwnedReservation[] = []): CalendarLine[] {
   return calendarLines({ statuses, owned, runs: [] }, NOW)
 }
 

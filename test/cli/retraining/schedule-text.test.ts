@@ -20,6 +20,7 @@ const VIEW: ScheduleView = {
   note: null,
   nextStartsAtMs: [],
   running: [],
+  silentRuns: 0,
   production: null,
   revisions: [],
   waiting: 0,

@@ -138,7 +138,10 @@ describe('the list of jobs', () => {
   it('says of a job without a last word whose workflow is gone that it is over, and so does its picture', async () => {
     await job('job-lost', 50 * MINUTE_MS, { isFinished: false })
     await job('job-new', 1_000, { isFinished: false })
-    expect(await listJobs(world.context)).toMatchObject([{ id: 'job-lost', state: 'failed' }])
+    expect(await listJobs(world.context)).toMatchObject([
+      { id: 'job-new', state: 'pending' },
+      { id: 'job-lost', state: 'failed' },
+    ])
     expect((await readView(world.context, 'job-lost')).message).toMatch(/has no workflow for it/)
     expect(await readView(world.context, 'job-new')).toMatchObject({ state: 'pending' })
   })
@@ -148,7 +151,7 @@ describe('the list of jobs', () => {
     const away = () => Promise.reject(new StoreError('the disk is gone', { isTransient: true }))
     Object.assign(world.store, { get: away, list: () => ending(away), head: away })
     expect(await listJobs(world.context)).toMatchObject([{ id: 'job-known', state: 'running' }])
-    expect(notes).toEqual([expect.stringMatching(/does not answer \(the disk is gone\): progress and cost/)])
+    expect(notes).toEqual([expect.stringMatching(/does not answer \(the disk is gone\): progress, cost/)])
   })
 
   it('does not wait long for a store that hangs', async () => {

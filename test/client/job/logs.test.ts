@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { readLogs, type JobLogLine, type LogOptions } from '../../../client/job/logs'
 import { StoreError } from '../../../storage/store'
 import { until } from '../../support/until'
-import { ClientWorld, JOB, statusOf } from '../world'
+import { NO_ATTRIBUTES, ClientWorld, JOB, statusOf } from '../world'
 
 let world: ClientWorld
 
@@ -184,7 +184,7 @@ describe('following', () => {
       withDeadline: (_deadline: number | Date, ask: () => Promise<never>) => ask(),
       workflow: {
         getHandle: () => ({
-          describe: async () => ({ status: { name: 'TERMINATED' } }),
+          describe: async () => ({ status: { name: 'TERMINATED' }, ...NO_ATTRIBUTES }),
           query: async () => statusOf(),
         }),
       } as never,

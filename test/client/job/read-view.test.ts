@@ -5,7 +5,7 @@ import type { JobStatus } from '../../../core/messages'
 import { formatInstant, MINUTE_MS } from '../../../core/time/time'
 import { layout } from '../../../storage/layout'
 import { putWaiter } from '../../../storage/waiting-line'
-import { beatOf, ClientWorld, JOB, NOW, statusOf } from '../world'
+import { beatOf, ClientWorld, JOB, NO_ATTRIBUTES, NOW, statusOf } from '../world'
 import { patient } from '../../support/patience'
 
 let world: ClientWorld
@@ -30,7 +30,10 @@ function server(
       return Promise.race([ask(), late])
     },
     workflow: {
-      getHandle: () => ({ describe: async () => ({ status: { name: closed }, ...description }), query }),
+      getHandle: () => ({
+        describe: async () => ({ status: { name: closed }, ...NO_ATTRIBUTES, ...description }),
+        query,
+      }),
     },
   }
   return { client: client as unknown as Partial<Client>, limitsMs }
@@ -120,14 +123,20 @@ describe('a look at a job', () => {
     expect(view.continuation?.command).toBe(`crucible submit --from ${JOB} --fresh`)
   })
 
-  it.each(['FAILED', 'CANCELLED', 'COMPLETED', 'TIMED_OUT'])(
-    'says that a job is over whose workflow closed without completing its record: %s',
-    async (closed) => {
+  it.each([
+    ['FAILED', { state: 'failed', reason: 'unclassified' }],
+    ['CANCELLED', { state: 'cancelled', reason: 'cancelled' }],
+    ['COMPLETED', { state: 'succeeded', reason: 'completed' }],
+    ['TIMED_OUT', { state: 'failed', reason: 'unclassified' }],
+  ])(
+    'says how a job ended whose workflow closed without completing its record: %s',
+    async (closed, expected) => {
       await world.submitted()
       world.client = server(closed, async () => statusOf({ state: 'recovering' })).client
       const view = await readView(world.context, JOB)
-      expect(view).toMatchObject({ isLive: true, state: 'failed', reason: 'unclassified', trouble: null })
-      expect(view.continuation?.command).toBe(`crucible submit --from ${JOB} --fresh`)
+      expect(view).toMatchObject({ isLive: true, trouble: null, ...expected })
+      const go = expected.state === 'succeeded' ? undefined : `crucible submit --from ${JOB} --fresh`
+      expect(view.continuation?.command).toBe(go)
     },
   )
 
@@ -242,20 +251,23 @@ describe('a look at a job', () => {
   })
 
   it.each([
-    ['may start within a minute', MINUTE_MS, { state: 'provisioning', isLive: false }],
-    ['is over after a minute', MINUTE_MS + 1, { state: 'failed', isLive: true }],
-  ])('that the server does not know %s', async (_, afterMs, expected) => {
+    ['may start within a minute', false, MINUTE_MS, { state: 'pending', isLive: false }],
+    ['is over after a minute', false, MINUTE_MS + 1, { state: 'failed', isLive: true }],
+    ['is over at once if it had begun', true, 1, { state: 'failed', isLive: true }],
+  ])('that the server does not know %s', async (_, hasBegun, afterMs, expected) => {
     await world.submitted()
-    await world.record('resolved', {})
-    await world.planned(1)
+    if (hasBegun) {
+      await world.record('resolved', {})
+      await world.planned(1)
+    }
     const notFound = Object.assign(new Error('gone'), { name: 'WorkflowNotFoundError' })
     world.client = server('', () => Promise.reject(notFound)).client
     world.client.withDeadline = () => Promise.reject(notFound)
     world.nowMs = NOW + afterMs
     const { state, isLive, attempts } = await readView(world.context, JOB)
     expect({ state, isLive }).toEqual(expected)
-    // Its record was written to at the start, and never after.
-    expect(attempts.at(-1)?.endedAtMs).toBe(isLive ? NOW : null)
+    // Nothing says when it ended.
+    expect(attempts.at(-1)?.endedAtMs ?? null).toBeNull()
   })
 
   it('tells its place in the line of jobs that wait for the same', async () => {
@@ -290,8 +302,13 @@ describe('a look at a job', () => {
     const { attempts } = await readView(world.context, JOB)
     expect(attempts).toMatchObject([{ billedFromAtMs: NOW + MINUTE_MS / 2, costMicroUsd: 30_000 }])
     await world.beat(1)
-    get.mockClear()
     expect((await readView(world.context, JOB)).state).toBe('running')
+    // Once the watch reports the cost, the document is no longer needed.
+    const metered = { toAtMs: NOW, costMicroUsd: 1, priceMicroUsdPerHour: 1 }
+    const lease = { seq: 1, answersBeat: 1, ttlMs: MINUTE_MS, metered }
+    await world.store.put(layout.lease(JOB, 1), JSON.stringify(lease))
+    get.mockClear()
+    await readView(world.context, JOB)
     expect(get).not.toHaveBeenCalledWith(layout.billing(JOB, 1))
   })
 

@@ -28,7 +28,7 @@ const note = (seq: number, kind: ReservationEntry['kind'], data: unknown): Promi
   putReservationEntry(context.store, 'res-a', { seq, atMs: seq, kind, summary: `Entry ${seq}.`, data })
 
 describe('a reservation for which no worker answers', () => {
-  it('is shown as its record last says, with what it has cost', async () => {
+  it('is shown as its record last says, without a cost that has grown since', async () => {
     const wish = { backend: 'ec2', kind: 'hourly', types: ['g5.xlarge'], count: 1, durationMs: 1 }
     const input = { reservationId: 'res-a', owner: 'ada', wish, rule: {}, submittedAtMs: 1 }
     await note(0, 'requested', input)
@@ -36,8 +36,8 @@ describe('a reservation for which no worker answers', () => {
       id: 'res-a',
       owner: 'ada',
       wish,
-      state: 'searching',
-      spentMicroUsd: 0,
+      state: null,
+      spentMicroUsd: null,
       trouble: expect.stringMatching(/^No worker responds/),
     })
     const held = { state: 'active', reservation: ownedOf(), upfrontMicroUsd: 5, idleMicroUsd: 2 }
@@ -47,8 +47,21 @@ describe('a reservation for which no worker answers', () => {
       state: 'active',
       message: 'Entry 1.',
       reservation: ownedOf(),
-      spentMicroUsd: 7,
-      idleMicroUsd: 2,
+      spentMicroUsd: null,
+      idleMicroUsd: null,
+    })
+  })
+
+  it('has cost what was paid for it if it is prepaid', async () => {
+    const wish = { backend: 'ec2', kind: 'prepaid', types: ['p5.48xlarge'], count: 1, durationMs: 1 }
+    const put = (seq: number, kind: ReservationEntry['kind'], data: unknown): Promise<unknown> =>
+      putReservationEntry(context.store, 'res-b', { seq, atMs: seq, kind, summary: '', data })
+    await put(0, 'requested', { reservationId: 'res-b', owner: 'ada', wish, rule: {}, submittedAtMs: 1 })
+    const held = { state: 'scheduled', reservation: ownedOf(), upfrontMicroUsd: 5, idleMicroUsd: 0 }
+    await put(1, 'held', { held, message: '', next: 'hold', lookInMs: 1 })
+    expect((await showReservation(context, 'res-b')).status).toMatchObject({
+      spentMicroUsd: 5,
+      idleMicroUsd: 0,
     })
   })
 })

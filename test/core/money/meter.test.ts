@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { spend, spendOver } from '../../../core/money/meter'
-import { formatUsd, microUsd } from '../../../core/money/money'
+import { costSoFar, spend, spendOver, type Metered } from '../../../core/money/meter'
+import { exactUsd, formatUsd, microUsd } from '../../../core/money/money'
 import { DAY_MS, formatDuration, HOUR_MS } from '../../../core/time/time'
 
 describe('the meter', () => {
@@ -51,6 +51,46 @@ describe('the meter', () => {
     expect(spend({ ...usage, toAtMs: 0 }, 0)).toBe(0)
   })
 
+  it('never shows less for a running machine than before', () => {
+    const stepMs = fc.constantFrom(undefined, 1_000, 60_000, HOUR_MS)
+    const bill = fc.record({
+      priceMicroUsdPerHour: fc.integer({ min: 0, max: 50_000_000 }),
+      billedAtLeastMs: fc.constantFrom(undefined, 1, 60_000, 10 * 60_000),
+      billedInStepsOfMs: stepMs,
+    })
+    const moments = fc.array(
+      fc.record({ afterMs: fc.integer({ min: 1, max: 200_000 }), isReport: fc.boolean() }),
+      {
+        maxLength: 30,
+      },
+    )
+    fc.assert(
+      fc.property(bill, moments, fc.integer({ min: 0, max: 30_000 }), (rounding, steps, slackMs) => {
+        const launched = { fromAtMs: 1_000_000, ...rounding }
+        let metered: Metered | undefined
+        let [nowMs, shown] = [launched.fromAtMs, 0]
+        for (const { afterMs, isReport } of steps) {
+          nowMs += afterMs
+          // The watch counts from the earliest possible start, and without the minimum.
+          const { priceMicroUsdPerHour, billedInStepsOfMs } = rounding
+          const usage = { fromAtMs: launched.fromAtMs - slackMs, priceMicroUsdPerHour, billedInStepsOfMs }
+          if (isReport) metered = { toAtMs: nowMs, costMicroUsd: spend(usage, nowMs), priceMicroUsdPerHour }
+          const cost = costSoFar({ ...launched, metered }, nowMs)
+          expect(cost).toBeGreaterThanOrEqual(shown)
+          shown = cost
+        }
+      }),
+    )
+  })
+
+  it('counts the minimum of a running machine from its first moment', () => {
+    const bill = { fromAtMs: 0, priceMicroUsdPerHour: 3_600, billedAtLeastMs: 60_000 }
+    expect(costSoFar(bill, 1)).toBe(60)
+    const metered = { toAtMs: 10_000, costMicroUsd: 10, priceMicroUsdPerHour: 3_600 }
+    expect(costSoFar({ ...bill, metered }, 10_000)).toBe(60)
+    expect(costSoFar({ ...bill, metered }, 90_000)).toBe(90)
+  })
+
   it('bills by the started step where a provider bills in steps', () => {
     const usage = { fromAtMs: 0, toAtMs: 60_001, priceMicroUsdPerHour: 3_600, billedInStepsOfMs: 60_000 }
     expect(spend(usage, 0)).toBe(120)
@@ -85,12 +125,25 @@ describe('the meter', () => {
 
 describe('figures for people', () => {
   it('shows money to the cent, and that a little is not nothing', () => {
-    expect([0, 1_500, 10_000, 12_345_678, -2_000_000].map(formatUsd)).toEqual([
+    expect([0, 7, -7, 1_784, 1_500, 10_000, 12_345_678, -2_000_000].map(formatUsd)).toEqual([
       '$0.00',
+      '<$0.0001',
+      '>-$0.0001',
+      '$0.0018',
       '$0.0015',
       '$0.01',
       '$12.35',
       '-$2.00',
+    ])
+  })
+
+  it('writes money exactly where it is read again', () => {
+    expect([0, 7, 1_784, 1_500_000, 40_000_000].map(exactUsd)).toEqual([
+      '$0.00',
+      '$0.000007',
+      '$0.001784',
+      '$1.50',
+      '$40.00',
     ])
   })
 

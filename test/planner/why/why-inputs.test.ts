@@ -99,7 +99,7 @@ describe('the inputs of a plan', () => {
     )
     expect(told({ input: { ledger: spent } })['budget']).toBe('none; $3.00 spent before')
     expect(told({ input: { ledger: { ...EMPTY_LEDGER, spentMicroUsd: 1 } } })['budget']).toBe(
-      'none; $0.000001 spent before',
+      'none; <$0.0001 spent before',
     )
     expect(told({ input: { ledger: EMPTY_LEDGER } })).not.toHaveProperty('budget')
   })

@@ -26,6 +26,9 @@ _COLOURS = {
 #: Shown for a status that comes from the record.
 NOT_LIVE = "The workflow is not responding; this is the last recorded state."
 
+#: Shown for an unknown state.
+UNKNOWN = "unknown"
+
 #: Recommendations that the table shows: more than a person compares.
 ROWS_MAX = 10
 
@@ -135,8 +138,8 @@ def card(status: Status) -> str:
         _CARD,
         text(status.name),
         text(status.id),
-        _COLOURS.get(status.state, _OTHER_COLOUR),
-        text(status.state),
+        _COLOURS.get(status.state or "", _OTHER_COLOUR),
+        text(status.state or UNKNOWN),
         text(status.reason),
         bar(status.progress),
         status.progress,
@@ -154,7 +157,7 @@ def jobs(statuses: Sequence[Status]) -> str:
         (
             text(one.id),
             text(one.name),
-            "<span style='color:%s'>%s</span>" % (_COLOURS.get(one.state, _OTHER_COLOUR), text(one.state)),
+            "<span style='color:%s'>%s</span>" % (_COLOURS.get(one.state or "", _OTHER_COLOUR), text(one.state or UNKNOWN)),
             "%.4g %%" % one.progress,
             usd(one.cost),
             text(one.backend),

@@ -46,20 +46,20 @@ class Cost:
     """Money in whole micro-dollars, exact; the properties are dollars.
 
     Attributes:
-        spent_micro_usd: Of all attempts, the running one included.
+        spent_micro_usd: Of all attempts, the running one included; None if unknown.
         estimated_remaining_micro_usd: Until the job is done; None if unknown.
         remaining_basis: The basis of the estimate: ``pace``, ``forecast`` or ``assumed``.
         budget_micro_usd: The limit; None without one.
     """
 
-    spent_micro_usd: int = 0
+    spent_micro_usd: Optional[int] = None
     estimated_remaining_micro_usd: Optional[int] = None
     remaining_basis: Optional[str] = None
     budget_micro_usd: Optional[int] = None
 
     @property
-    def spent(self) -> float:
-        return self.spent_micro_usd / MICRO
+    def spent(self) -> Optional[float]:
+        return dollars(self.spent_micro_usd)
 
     @property
     def estimated_remaining(self) -> Optional[float]:
@@ -124,7 +124,7 @@ class Attempt:
     phase: Optional[str]
     launched_at_ms: Optional[int]
     ended_at_ms: Optional[int]
-    cost_micro_usd: int
+    cost_micro_usd: Optional[int]
     restored_from: Optional[Saved]
     restored_because: Optional[str]
     checkpoint: Optional[Saved]
@@ -133,9 +133,9 @@ class Attempt:
     steps_lost: Optional[int]
 
     @property
-    def cost(self) -> float:
-        """In dollars."""
-        return self.cost_micro_usd / MICRO
+    def cost(self) -> Optional[float]:
+        """In dollars; None if unknown."""
+        return dollars(self.cost_micro_usd)
 
 
 @dataclass(frozen=True)
@@ -159,11 +159,12 @@ class Status:
 
     Attributes:
         state: As `states <https://github.com/scttfrdmn/crucible>`_ explains: ``pending``, ``provisioning``, ``running``,
-            ``recovering``, ``stopping``, ``succeeded``, ``failed``, ``cancelled``.
+            ``recovering``, ``stopping``, ``succeeded``, ``failed``, ``cancelled``. None in a list while the store, which knows it, does not
+            answer.
         message: One sentence for a person.
         backend: Where it runs now, or ran last, as a job file names it: ``ec2:spot``, ``local:on-demand``. None before its first place.
         progress: Percent of the whole training, 0.0 while unknown; 100.0 once it succeeded. ``training`` has the exact figures.
-        cost: Dollars spent so far.
+        cost: Dollars spent so far; None if unknown.
         cost_micro_usd: The same, exact.
         backend_changed: In a status of `Job.monitor`, whether the job moved to another backend since the status before.
         previous_backend: Where it was before, if it moved.
@@ -176,13 +177,13 @@ class Status:
     id: str
     name: str
     owner: str
-    state: str
-    reason: str
+    state: Optional[str]
+    reason: Optional[str]
     message: str
     backend: Optional[str]
     progress: float
-    cost: float
-    cost_micro_usd: int
+    cost: Optional[float]
+    cost_micro_usd: Optional[int]
     costs: Cost
     backend_changed: bool = False
     previous_backend: Optional[str] = None
@@ -227,8 +228,9 @@ class Status:
 
     def __str__(self) -> str:
         where = "" if self.backend is None else " on %s" % self.backend
-        message = (self.message or self.reason) if self.is_live else html.NOT_LIVE
-        return plain("%s %s%s, %g %%, %s: %s" % (self.id, self.state, where, self.progress, html.usd(self.cost), message))
+        message = (self.message or self.reason or "reason unknown") if self.is_live else html.NOT_LIVE
+        state = self.state or html.UNKNOWN
+        return plain("%s %s%s, %g %%, %s: %s" % (self.id, state, where, self.progress, html.usd(self.cost), message))
 
 
 def place_of(document: Mapping[str, Any]) -> str:

@@ -1,0 +1,167 @@
+/** Jobs whose workflow closed, or disappeared, without completing their record. */
+import type { RunnerResult } from '../../core/documents'
+import { isFinal } from '../../core/job/job'
+import type { AttemptRecord } from '../../core/job/ledger'
+import type { RecordEntry } from '../../core/job/record'
+import type { JobStatus } from '../../core/messages'
+import { formatInstant } from '../../core/time/time'
+import { DEFAULT_TIMING } from '../../core/time/timing'
+import type * as documents from '../../intake/documents'
+import { ignoreBadDocument, readDocument } from '../../storage/json'
+import { layout } from '../../storage/layout'
+import type { ObjectStore } from '../../storage/store'
+import { readAttempt } from './attempt-documents'
+import { isAttemptOver, type AttemptDocumentsRead, type Unsettled } from './view'
+import type { WorkflowSeen } from './workflow-state'
+
+/** What Temporal says of a closed workflow. */
+type Closed = Pick<WorkflowSeen, 'closed' | 'closedState' | 'attemptClosedAtMs'>
+
+/** A job with a closed workflow. */
+export interface Judged {
+  status: JobStatus
+  /** Documents of its last attempt, if that was never settled. */
+  newest: AttemptDocumentsRead | undefined
+  unsettled: Unsettled | undefined
+  /** Whether its machine may still run, so that nothing is decided. */
+  isUndecided: boolean
+}
+
+/**
+ * Judges a job whose workflow closed without completing its record: by the record, by the result that the runner of its last attempt left,
+ * and by Temporal. While the machine of a job that the server has forgotten may still run, nothing is decided.
+ */
+export async function judgeClosed(
+  store: ObjectStore,
+  {
+    recorded,
+    entries,
+    seen,
+    nowMs,
+  }: { recorded: JobStatus; entries: readonly RecordEntry[]; seen: Closed; nowMs: number },
+): Promise<Judged> {
+  const last = recorded.attempts.at(-1)
+  if (isFinal(recorded.state) || last === undefined || isAttemptOver(last))
+    return {
+      status: closedWithoutRecord(recorded, seen),
+      newest: undefined,
+      unsettled: undefined,
+      isUndecided: false,
+    }
+  const { number } = last
+  const [result, newest] = await Promise.all([
+    readRunnerResult(store, recorded.id, number),
+    readAttempt(store, recorded.id, number),
+  ])
+  const aliveUntilMs = isForgotten(seen) && result === undefined ? mayRunUntilMs(newest) : 0
+  if (aliveUntilMs > nowMs)
+    return {
+      status: withoutWorkflow(recorded, aliveUntilMs),
+      newest,
+      unsettled: undefined,
+      isUndecided: true,
+    }
+  const isLaunched = entries.some(({ kind, attempt }) => kind === 'launched' && attempt === number)
+  return {
+    status: closedWithoutRecord(recorded, seen, result),
+    newest,
+    unsettled: { attempt: number, isLaunched },
+    isUndecided: false,
+  }
+}
+
+/** The latest end of a machine without a workflow: that of its lease, or before its first beat that of its time to start. */
+function mayRunUntilMs({ beat, machine, leaseMs = DEFAULT_TIMING.leaseMs }: AttemptDocumentsRead): number {
+  if (beat !== undefined) return beat.clockMs + leaseMs
+  return machine === undefined ? 0 : machine.launchedAtMs + DEFAULT_TIMING.startWithinMs
+}
+
+function withoutWorkflow(recorded: JobStatus, untilMs: number): JobStatus {
+  const message = `The Temporal server has no workflow for it. Its machine may run until ${formatInstant(untilMs)}.`
+  return { ...recorded, message }
+}
+
+const CLOSED_HOW: Readonly<Record<string, string>> = {
+  TERMINATED: 'Its workflow was terminated by hand.',
+  TIMED_OUT: 'Its workflow timed out.',
+  DELETED: 'The Temporal server has no workflow for it: its history was deleted.',
+  FORGOTTEN: 'The Temporal server has no workflow for it: its history was deleted, or it never started.',
+}
+
+const isForgotten = ({ closed }: Closed): boolean => closed === 'FORGOTTEN'
+
+/** State, reason and message of a job. */
+type Outcome = Pick<JobStatus, 'state' | 'reason' | 'message'>
+
+const REST = 'Garbage collection removes its remaining resources (crucible gc).'
+
+function closedWithoutRecord(recorded: JobStatus, seen: Closed, result?: RunnerResult): JobStatus {
+  const { closed } = seen
+  if (closed === undefined || isFinal(recorded.state)) return recorded
+  const key = isForgotten(seen) && recorded.attemptsTotal > 0 ? 'DELETED' : closed
+  const how =
+    CLOSED_HOW[key] ?? `Its workflow closed (${closed.toLowerCase()}) without completing its record.`
+  const attempts = recorded.attempts.map((attempt) =>
+    attempt.number !== recorded.attemptsTotal || isAttemptOver(attempt)
+      ? attempt
+      : endedAttempt(attempt, seen, result),
+  )
+  const { state, reason, message } = outcomeOf(attempts.at(-1), seen, result)
+  return { ...recorded, state, reason, message: [message, how, REST].filter(Boolean).join(' '), attempts }
+}
+
+function outcomeOf(last: AttemptRecord | undefined, seen: Closed, result: RunnerResult | undefined): Outcome {
+  if (last?.state === 'succeeded')
+    return { state: 'succeeded', reason: 'completed', message: 'Its program finished.' }
+  const { state = 'failed', reason = null } = seen.closedState ?? {}
+  if (result === undefined) return { state, reason: reason ?? 'unclassified', message: '' }
+  const message = `Its last attempt ended: ${sentence(result.message)}`
+  if (seen.closedState !== undefined) return { state, reason: reason ?? 'unclassified', message }
+  if (result.reason === 'workload' || result.reason === 'setup')
+    return { state: 'failed', reason: 'workload-failed', message }
+  // A workflow that is ended by hand also asks its attempt to stop.
+  const ended = isForgotten(seen) ? STOPPED_BY[result.reason] : undefined
+  return { state: 'failed', reason: 'unclassified', ...ended, message }
+}
+
+/** How a job ended that the server has forgotten, by the reason for which its runner stopped. */
+const STOPPED_BY: Partial<Record<RunnerResult['reason'], Omit<Outcome, 'message'>>> = {
+  cancelled: { state: 'cancelled', reason: 'cancelled' },
+  deadline: { state: 'failed', reason: 'deadline-reached' },
+  budget: { state: 'failed', reason: 'budget-reached' },
+  lease: { state: 'failed', reason: 'lease-lapsed' },
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`
+}
+
+/** The last attempt by its result; otherwise as ended if its own workflow has closed or is gone. */
+function endedAttempt(attempt: AttemptRecord, seen: Closed, result: RunnerResult | undefined): AttemptRecord {
+  if (result === undefined) {
+    const { attemptClosedAtMs: endedAtMs } = seen
+    if (endedAtMs === undefined && !isForgotten(seen)) return attempt
+    return { ...attempt, state: 'failed', reason: 'ended without a settlement', endedAtMs }
+  }
+  const { outcome, message, finishedAtMs, phases, progress, checkpoint, restoredFrom } = result
+  return {
+    ...attempt,
+    state: outcome,
+    reason: outcome === 'succeeded' ? 'completed' : `${result.reason}: ${message}`,
+    endedAtMs: finishedAtMs,
+    phases,
+    progress: progress ?? undefined,
+    checkpoint: checkpoint ?? undefined,
+    restoredFrom: restoredFrom ?? undefined,
+  }
+}
+
+/** The result that the runner of an attempt left, if it is readable. */
+async function readRunnerResult(
+  store: ObjectStore,
+  jobId: string,
+  attempt: number,
+): Promise<RunnerResult | undefined> {
+  const { parseResult } = require('../../intake/documents') as typeof documents
+  return readDocument(store, layout.result(jobId, attempt), parseResult).catch(ignoreBadDocument)
+}

@@ -1,0 +1,42 @@
+/** Plain words for errors of the operating system, which never reach a person as they are. */
+
+const WORDS: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file or folder',
+  ENOTDIR: 'a part of its path is a file',
+  EISDIR: 'it is a folder, not a file',
+  EEXIST: 'it already exists',
+  ENOTEMPTY: 'the folder is not empty',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+  EMFILE: 'this process has too many files open',
+  ENFILE: 'this machine has too many files open',
+  EIO: 'the disk reports an error',
+  ELOOP: 'it goes through a loop of links',
+  ENAMETOOLONG: 'its name is too long',
+  EBUSY: 'it is in use',
+  ETXTBSY: 'it is in use',
+}
+
+/** The fields of Node's errors of system calls. */
+interface SystemError {
+  code?: unknown
+  path?: unknown
+  message?: unknown
+}
+
+/** What a failed call on a file means; the message of an unknown error. */
+export function wordsOfFileError(error: unknown): string {
+  const { code, message } = error as SystemError
+  const words = typeof code === 'string' ? WORDS[code] : undefined
+  return words ?? String(message)
+}
+
+/** `/data/in.csv: permission denied`; `undefined` for another error than that of a call on a file. */
+export function fileErrorInWords(error: unknown): string | undefined {
+  const { code, path } = error as SystemError
+  if (typeof code !== 'string' || WORDS[code] === undefined) return undefined
+  return typeof path === 'string' ? `${path}: ${WORDS[code]}` : WORDS[code]
+}

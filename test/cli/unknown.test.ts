@@ -1,0 +1,472 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { ServiceError, WorkflowNotFoundError, type Client } from '@temporalio/client'
+import { Context } from '../../client/context'
+import { Crucible } from '../../client/crucible'
+import { EXIT_CODES } from '../../client/errors'
+import type { JobState } from '../../core/job/job'
+import { formatUsd } from '../../core/money/money'
+import { emptyTreasury, settle } from '../../core/money/treasury'
+import { HOUR_MS, MINUTE_MS } from '../../core/time/time'
+import { putDocument } from '../../storage/json'
+import { layout } from '../../storage/layout'
+import { putReservationEntry } from '../../storage/reservations'
+import { putRevision, type ScheduleRevision } from '../../storage/schedules'
+import { noteSubmission } from '../../storage/submissions'
+import { putWaiter } from '../../storage/waiting-line'
+import { StoreError, type ObjectStore } from '../../storage/store'
+import { ClientWorld, JOB, machineOf, NOW, SPEC, statusOf } from '../client/world'
+import { SPEC_BY_HAND } from '../workflows/retraining'
+import { World } from './outside'
+
+/**
+ * What is away, what state a job is in, and what each command and each view may say of it: the truth, or that it is unknown.
+ */
+
+const DEPLOYMENT = 'dep-0000000000'
+const SUBMITTED = NOW - HOUR_MS
+const LAUNCHED = NOW - 10 * MINUTE_MS
+/** Ten minutes at $3.60 an hour. */
+const SO_FAR = 600_000
+const SETTLED = 250_000
+
+const SEVENTH = 'Queue: waiting, 7th for any backend. Older jobs with equal requests go first.'
+
+let world: ClientWorld
+let cli: World
+
+/** The job as Temporal's search attributes and its workflow's status have it; missing if the server has forgotten it. */
+interface Held {
+  status: string
+  state: JobState
+  reason: string
+  /** State of its attempt in progress. */
+  attempt?: string
+}
+
+interface Truth {
+  state: JobState
+  reasons: string[]
+  /** What it has cost; null if nothing can tell. */
+  cost: number | null
+}
+
+interface Case {
+  name: string
+  prepare: () => Promise<void>
+  held?: Held
+  truth: Truth
+}
+
+const launch = async (): Promise<void> => {
+  await world.planned(1)
+  await world.record('launched', {}, 1)
+  const machine = { ...machineOf(1), launchedAtMs: LAUNCHED }
+  await world.store.put(layout.machine(JOB, 1), JSON.stringify(machine))
+}
+
+const finish = async (state: 'succeeded' | 'failed' | 'cancelled', reason: string): Promise<void> => {
+  await launch()
+  const [attempt] = statusOf().attempts
+  await world.finished(
+    statusOf({
+      state,
+      reason: reason as never,
+      message: 'The end.',
+      submittedAtMs: SUBMITTED,
+      spentMicroUsd: SETTLED,
+      attempts: [{ ...attempt!, state: 'stopped', costMicroUsd: SETTLED, endedAtMs: NOW - MINUTE_MS }],
+    }),
+  )
+}
+
+const result = (outcome: 'succeeded' | 'failed' | 'stopped', reason: string): Promise<void> =>
+  world.store.put(
+    layout.result(JOB, 1),
+    JSON.stringify({
+      version: 1,
+      attemptId: `${JOB}-1`,
+      outcome,
+      reason,
+      message: 'The runner says so.',
+      exitCode: outcome === 'succeeded' ? 0 : 1,
+      signal: null,
+      progress: null,
+      checkpoint: null,
+      restoredFrom: null,
+      artifacts: [],
+      phases: [],
+      logLines: 0,
+      finishedAtMs: NOW - 2 * MINUTE_MS,
+    }),
+  )
+
+const CASES: Case[] = [
+  {
+    name: 'waits for a machine',
+    prepare: async () => {
+      await world.record('waiting', { outcome: { kind: 'wait', reason: SEVENTH } }, 1)
+      await putWaiter(world.store, { wish: 'cpu', backends: ['local'], jobId: JOB, sinceMs: SUBMITTED })
+    },
+    held: { status: 'RUNNING', state: 'pending', reason: 'waiting-for-capacity' },
+    truth: { state: 'pending', reasons: ['waiting-for-capacity'], cost: 0 },
+  },
+  {
+    name: 'starts its machine',
+    prepare: async () => {
+      await launch()
+    },
+    held: { status: 'RUNNING', state: 'running', reason: 'under-way', attempt: 'provisioning' },
+    truth: { state: 'provisioning', reasons: ['launching', 'starting'], cost: SO_FAR },
+  },
+  {
+    name: 'runs',
+    prepare: async () => {
+      await launch()
+      await world.beat(1)
+    },
+    held: { status: 'RUNNING', state: 'running', reason: 'under-way', attempt: 'running' },
+    truth: { state: 'running', reasons: ['training'], cost: SO_FAR },
+  },
+  {
+    name: 'succeeded',
+    prepare: () => finish('succeeded', 'completed'),
+    held: { status: 'COMPLETED', state: 'succeeded', reason: 'completed' },
+    truth: { state: 'succeeded', reasons: ['completed'], cost: SETTLED },
+  },
+  {
+    name: 'failed',
+    prepare: () => finish('failed', 'workload-failed'),
+    held: { status: 'FAILED', state: 'failed', reason: 'workload-failed' },
+    truth: { state: 'failed', reasons: ['workload-failed'], cost: SETTLED },
+  },
+  {
+    name: 'was cancelled',
+    prepare: () => finish('cancelled', 'cancelled'),
+    held: { status: 'CANCELLED', state: 'cancelled', reason: 'cancelled' },
+    truth: { state: 'cancelled', reasons: ['cancelled'], cost: SETTLED },
+  },
+  {
+    name: 'was terminated by hand',
+    prepare: launch,
+    held: { status: 'TERMINATED', state: 'running', reason: 'under-way' },
+    truth: { state: 'failed', reasons: ['unclassified'], cost: null },
+  },
+  {
+    name: 'was terminated by hand after its program had finished',
+    prepare: async () => {
+      await launch()
+      await world.beat(1)
+      await result('succeeded', 'completed')
+    },
+    held: { status: 'TERMINATED', state: 'running', reason: 'under-way' },
+    truth: { state: 'succeeded', reasons: ['completed'], cost: null },
+  },
+  {
+    name: 'is forgotten by the server, and its program had finished',
+    prepare: async () => {
+      await launch()
+      await result('succeeded', 'completed')
+    },
+    truth: { state: 'succeeded', reasons: ['completed'], cost: null },
+  },
+  {
+    name: 'is forgotten by the server, and its program had failed',
+    prepare: async () => {
+      await launch()
+      await result('failed', 'workload')
+    },
+    truth: { state: 'failed', reasons: ['workload-failed'], cost: null },
+  },
+  {
+    name: 'is forgotten by the server, and its lease had lapsed',
+    prepare: async () => {
+      await launch()
+      await result('stopped', 'lease')
+    },
+    truth: { state: 'failed', reasons: ['lease-lapsed'], cost: null },
+  },
+  {
+    name: 'is forgotten by the server, and its machine may still run',
+    prepare: async () => {
+      await launch()
+      await world.beat(1)
+    },
+    truth: { state: 'running', reasons: ['training'], cost: SO_FAR },
+  },
+  {
+    name: 'is forgotten by the server, and had ended long before',
+    prepare: () => finish('succeeded', 'completed'),
+    truth: { state: 'succeeded', reasons: ['completed'], cost: SETTLED },
+  },
+]
+
+type Outage = 'nothing' | 'the store' | 'Temporal' | 'the worker'
+const OUTAGES: Outage[] = ['nothing', 'the store', 'Temporal', 'the worker']
+
+const attributes = (values: Record<string, string>) => ({
+  typedSearchAttributes: { get: ({ name }: { name: string }) => values[name] },
+})
+
+function serverOf(held: Held | undefined, isServed: boolean): Client {
+  const own = held && {
+    workflowId: `job/${JOB}`,
+    startTime: new Date(SUBMITTED),
+    closeTime: held.status === 'RUNNING' ? undefined : new Date(NOW - MINUTE_MS),
+    status: { name: held.status },
+    raw: {},
+    ...attributes({
+      CrucibleName: SPEC.name,
+      CrucibleOwner: 'somebody',
+      CrucibleState: held.state,
+      CrucibleReason: held.reason,
+    }),
+  }
+  const attempt = held?.attempt && {
+    workflowId: `job/${JOB}/1`,
+    startTime: new Date(LAUNCHED),
+    status: { name: 'RUNNING' },
+    raw: {},
+    ...attributes({ CrucibleState: held.attempt, CrucibleReason: 'starting' }),
+  }
+  const answers: Record<string, () => unknown> = {
+    [`job/${JOB}`]: () => workflowStatus(held!),
+    'treasury/2026-11': () =>
+      settle(emptyTreasury('2026-11'), {
+        jobId: 'other',
+        owner: 'ada',
+        spentMicroUsd: 77,
+        isCertain: true,
+      }),
+  }
+  const isOutside = held?.status === 'TERMINATED'
+  return {
+    withDeadline: (_untilMs: number, call: () => unknown) => call(),
+    activity: { execute: () => Promise.reject(new Error('activity timed out')) },
+    schedule: {
+      getHandle: (id: string) => ({
+        describe: async () =>
+          id.includes('ranker')
+            ? { state: {}, raw: {}, info: { nextActionTimes: [], runningActions: [] } }
+            : { action: { args: [{ deployment: DEPLOYMENT }] } },
+      }),
+    },
+    workflow: {
+      async *list({ query }: { query: string }) {
+        if (query.includes("'attempt'") && attempt) yield attempt
+        if (!query.includes("WorkflowType = 'job'") || own === undefined) return
+        const asked = /CrucibleState IN \(([^)]*)\)/.exec(query)?.[1]
+        const isMatch = asked === undefined || asked.includes(`'${held!.state}'`)
+        if (isOutside ? asked === undefined || query.includes("= 'Terminated'") : isMatch) yield own
+      },
+      getHandle: (workflowId: string) => ({
+        describe: async () => {
+          const known = [own, attempt].find((one) => one && one.workflowId === workflowId)
+          if (!known) throw new WorkflowNotFoundError('none', workflowId, undefined)
+          return known
+        },
+        query: async () => {
+          if (!isServed || answers[workflowId] === undefined)
+            throw new ServiceError('no worker', { cause: Object.assign(new Error(), { code: 4 }) })
+          return answers[workflowId]()
+        },
+      }),
+    },
+  } as unknown as Client
+}
+
+/** The workflow's own status. */
+function workflowStatus({ status, state, reason }: Held): unknown {
+  const isPending = state === 'pending'
+  return statusOf({
+    state,
+    reason: reason as never,
+    // As it was at the last question for a machine, some time ago.
+    message: isPending ? SEVENTH : 'From the workflow.',
+    submittedAtMs: SUBMITTED,
+    spentMicroUsd: status === 'RUNNING' || status === 'TERMINATED' ? 0 : SETTLED,
+    ...(isPending
+      ? { attempts: [], attemptsTotal: 0 }
+      : { attempts: [{ ...statusOf().attempts[0]!, state: 'provisioning', reason: 'launching' }] }),
+  })
+}
+
+function storeAway(url: string): ObjectStore {
+  const away = (): Promise<never> => Promise.reject(new StoreError('the disk is gone', { isTransient: true }))
+  return new Proxy({ url } as ObjectStore, {
+    get: (target, name) =>
+      name === 'url'
+        ? target.url
+        : name === 'list'
+          ? async function* () {
+              yield await away()
+            }
+          : away,
+  })
+}
+
+beforeEach(async () => {
+  world = await ClientWorld.make()
+  cli = new World()
+  cli.environment['CRUCIBLE_STORE'] = world.context.config.home.storeUrl
+  await putDocument(world.store, layout.deployment(), { id: DEPLOYMENT })
+  await world.submitted({ submittedAtMs: SUBMITTED, deployment: DEPLOYMENT })
+  await noteSubmission(world.store, { jobId: JOB, submittedAtMs: SUBMITTED })
+})
+afterEach(async () => {
+  jest.restoreAllMocks()
+  cli.remove()
+  await world.remove()
+})
+
+/** Plays the outage for every context of this process. */
+function play(outage: Outage, held: Held | undefined): void {
+  const client = serverOf(held, outage !== 'the worker')
+  const none = new ServiceError('no server', { cause: Object.assign(new Error('away'), { code: 14 }) })
+  jest
+    .spyOn(Context.prototype, 'temporal')
+    .mockImplementation(() => (outage === 'Temporal' ? Promise.reject(none) : Promise.resolve(client)))
+  if (outage === 'the store')
+    jest.spyOn(Context.prototype, 'store', 'get').mockReturnValue(storeAway(world.store.url))
+}
+
+type Document = Record<string, unknown> & {
+  id?: string
+  state?: string | null
+  reason?: string | null
+  isLive?: boolean
+  cost?: { spentMicroUsd: number | null }
+  attempts?: { costMicroUsd: number | null }[]
+}
+
+/** Says nothing but the truth, or that it does not know. */
+function judge(job: Document, { state, reasons, cost }: Truth): void {
+  // The last recorded state is named as such.
+  if (job.isLive !== false) expect([state, null]).toContain(job.state)
+  if (job.isLive !== false) expect([...reasons, null]).toContain(job.reason)
+  const costs = [job.cost!.spentMicroUsd, ...(job.attempts ?? []).map(({ costMicroUsd }) => costMicroUsd)]
+  if (job.isLive !== false || cost !== null) for (const each of costs) expect([cost, null]).toContain(each)
+}
+
+const STATES = 'pending|provisioning|running|recovering|stopping|succeeded|failed|cancelled|unknown'
+
+/** The states in the rows of a table, or at the head of a view. */
+const statesIn = (text: string): string[] =>
+  text
+    .split('\n')
+    .filter((line) => line.includes(JOB))
+    .flatMap((line) => [...line.matchAll(new RegExp(`  (${STATES})\\b`, 'g'))].map(([, word]) => word!))
+
+describe.each(CASES)('a job that $name', ({ prepare, held, truth }) => {
+  it.each(OUTAGES)('is shown as it is, or as unknown, with %s away', async (outage) => {
+    await prepare()
+    play(outage, held)
+    const isAway = outage !== 'nothing' && outage !== 'the worker'
+    for (const filter of [[], ['--state', truth.state]]) {
+      const list = await cli.run('list', '--json', ...filter)
+      if (outage === 'Temporal') {
+        expect(list.exitCode).toBe(EXIT_CODES.unavailable)
+        continue
+      }
+      const { jobs, incomplete } = JSON.parse(list.stdout) as { jobs: Document[]; incomplete: string | null }
+      expect(list.exitCode).toBe(isAway ? EXIT_CODES.unavailable : 0)
+      expect(incomplete === null).toBe(!isAway)
+      // A job that only the store knows is missing without the store, and so is the state of one that was ended by hand.
+      const isOnlyInStore = held === undefined || (filter.length > 0 && held.status === 'TERMINATED')
+      expect(jobs).toHaveLength(isAway && isOnlyInStore ? 0 : 1)
+      for (const job of jobs) judge(job, truth)
+      // Without an outage, what can be known is known.
+      if (!isAway) expect(jobs[0]).toMatchObject({ state: truth.state, cost: { spentMicroUsd: truth.cost } })
+      const text = await cli.run('list', ...filter)
+      expect(text.exitCode).toBe(list.exitCode)
+      for (const state of statesIn(text.stdout)) expect([truth.state, 'unknown']).toContain(state)
+      if (isAway) expect(text.stdout).not.toMatch(/\$\d|No jobs? /)
+    }
+    await checkShow(outage, truth)
+    await checkOthers(outage, truth)
+    const api = new Crucible(world.context.config, () => NOW)
+    const listed = await api.list().catch(() => [])
+    for (const job of listed) judge(job as unknown as Document, truth)
+    const got = await api.get(JOB).catch(() => undefined)
+    if (got !== undefined) judge(got as unknown as Document, truth)
+    await api.close()
+  })
+})
+
+async function checkShow(outage: Outage, truth: Truth): Promise<void> {
+  const [document, text] = [await cli.run('show', JOB, '--json'), await cli.run('show', JOB)]
+  if (outage === 'the store') {
+    expect([document.exitCode, text.exitCode]).toEqual([EXIT_CODES.unavailable, EXIT_CODES.unavailable])
+    return
+  }
+  const view = JSON.parse(document.stdout) as Document
+  judge(view, truth)
+  if (outage === 'nothing') expect(view).toMatchObject({ state: truth.state })
+  if (view.isLive === false) expect(text.stdout).toMatch(/showing the last recorded state/)
+  else expect(statesIn(text.stdout)).toEqual([truth.state])
+  const amounts = [...text.stdout.matchAll(/cost +(\S+)/g)].map(([, amount]) => amount)
+  const known = truth.cost === null ? [] : [formatUsd(truth.cost)]
+  if (view.isLive !== false)
+    for (const amount of amounts) expect([...known, 'unknown', '-']).toContain(amount)
+}
+
+/** Commands that read the store alone say nothing without it; none invents an end, and a place in line is the present one. */
+async function checkOthers(outage: Outage, truth: Truth): Promise<void> {
+  for (const command of ['events', 'logs', 'checkpoints', 'artifacts', 'why']) {
+    for (const flags of [[], ['--json']]) {
+      const { exitCode, stdout, stderr } = await cli.run(command, JOB, ...flags)
+      if (outage === 'the store') {
+        expect({ command, exitCode }).toEqual({ command, exitCode: EXIT_CODES.unavailable })
+        continue
+      }
+      const said = `${stdout}${stderr}`
+      expect(said).not.toMatch(/ENOENT|EACCES|undefined|NaN/)
+      if (command === 'logs' && flags.length === 0 && truth.state === 'pending') expect(said).toContain('1st')
+      const wrong = ['succeeded', 'cancelled', 'failed'].filter((state) => state !== truth.state)
+      if (command === 'logs') expect(said).not.toMatch(new RegExp(`No lines: (?:${wrong.join('|')})`))
+    }
+  }
+}
+
+describe('the money and capacity of a deployment', () => {
+  it.each(OUTAGES)('is shown as it is, or not at all, with %s away', async (outage) => {
+    const wish = { backend: 'ec2', kind: 'hourly', types: ['g5.xlarge'], count: 1 }
+    const requested = { reservationId: 'res-a', owner: 'ada', wish, rule: {}, submittedAtMs: SUBMITTED }
+    const entry = { seq: 0, atMs: SUBMITTED, kind: 'requested' as const, summary: '', data: requested }
+    await putReservationEntry(world.store, 'res-a', entry)
+    const input = { schedule: 'ranker', spec: SPEC_BY_HAND, owner: 'ada', secrets: [] }
+    const revision = { revision: 1, atMs: SUBMITTED, by: 'ada', kind: 'created', input }
+    await putRevision(world.store, revision as unknown as ScheduleRevision)
+    play(outage, undefined)
+    const isAway = outage === 'the store' || outage === 'Temporal'
+
+    const budget = await cli.run('budget', '--json', '--month', '2026-11')
+    if (outage === 'nothing')
+      expect(JSON.parse(budget.stdout)).toMatchObject({ total: { spentMicroUsd: 77 } })
+    else expect(budget.exitCode).toBe(EXIT_CODES.unavailable)
+
+    const reservations = await cli.run('reservations', 'list', '--json')
+    if (isAway) expect(reservations.exitCode).toBe(EXIT_CODES.unavailable)
+    else
+      expect(JSON.parse(reservations.stdout)).toMatchObject({
+        reservations: [{ id: 'res-a', state: null, spentMicroUsd: null, trouble: expect.any(String) }],
+      })
+
+    const list = await cli.run('schedule', 'list', '--json')
+    const show = await cli.run('schedule', 'show', 'ranker', '--json')
+    if (outage === 'the store') {
+      expect([list.exitCode, show.exitCode]).toEqual([EXIT_CODES.unavailable, EXIT_CODES.unavailable])
+      return
+    }
+    const isUnknown = outage === 'Temporal'
+    expect(JSON.parse(list.stdout)).toMatchObject({
+      schedules: [{ name: 'ranker', state: isUnknown ? 'unknown' : 'active' }],
+    })
+    expect(JSON.parse(show.stdout)).toMatchObject({
+      waiting: isUnknown ? null : 0,
+      silentRuns: isUnknown ? null : 0,
+      nextStartsAtMs: isUnknown ? null : [],
+    })
+    const text = (await cli.run('schedule', 'show', 'ranker')).stdout
+    expect(text.includes('No run is active.')).toBe(!isUnknown)
+  })
+})
