@@ -49,6 +49,7 @@ function failedWorkflow(meta: LogMetadata = {}): { level: LogLevel; line: string
   return undefined
 }
 
+/** @internal A test reads the lines that it writes. */
 export function temporalLogger(logger: PinoLogger): Logger {
   const log = (level: TemporalLevel, message: string, meta?: LogMetadata): void => {
     if (message.startsWith(AS_INTENDED)) return

@@ -96,6 +96,7 @@ const HARMLESS = /^(?:pip3?|export|set|echo|nvidia-smi|ulimit|true|:)$/
 /**
  * The file in the working directory that a command runs first, such as `train.py` in `python3 -u train.py --lr 3`. `undefined` if
  * that is uncertain.
+ * @internal A test goes over forms of commands.
  */
 export function scriptOf(run: string): string | undefined {
   for (const line of run.split(/\n|&&|;/)) {

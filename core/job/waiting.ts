@@ -87,7 +87,7 @@ export function lineInWords({ position, pool }: LinePlace): string {
   return `waiting, ${ordinal(position)} for ${pool}`
 }
 
-export function ordinal(count: number): string {
+function ordinal(count: number): string {
   const isTeen = Math.floor(count / 10) % 10 === 1
   const ending = isTeen ? 'th' : (['th', 'st', 'nd', 'rd'][count % 10] ?? 'th')
   return `${count}${ending}`

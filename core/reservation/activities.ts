@@ -229,7 +229,7 @@ export interface ReservingActivities {
   splitReservation(input: SplitReservationTask): Promise<OwnedReservation>
 }
 
-export interface TellTask {
+interface TellTask {
   /** Reservation whose webhook is used. */
   webhookOf: string
   status: ReservationStatus

@@ -16,7 +16,7 @@ export type ReservationKind = (typeof RESERVATION_KINDS)[number]
  * past its start without the capacity. `ending`: released, but still charged. `failed`: the payment failed or the provider refused; nothing
  * is held.
  */
-export const RESERVATION_PHASES = [
+const RESERVATION_PHASES = [
   'unpaid',
   'assessing',
   'scheduled',

@@ -92,7 +92,7 @@ export interface ReservationCarry {
  * `undecided`: a purchase was sent, and it cannot be determined whether it was made; a person decides. `unavailable`: nothing was found in
  * time. `ended`: over, by its end or by a release. Final states: `ended`, `rejected`, `unavailable`, `failed`.
  */
-export const RESERVATION_STATES = [
+const RESERVATION_STATES = [
   'searching',
   'awaiting-approval',
   'buying',
@@ -171,7 +171,7 @@ export interface ReservationStatus {
 }
 
 /** Events of a reservation: a person must or may act, or money is at stake. @experimental */
-export const RESERVATION_EVENTS = [
+const RESERVATION_EVENTS = [
   'waits-for-approval',
   'undecided',
   'payment-failed',

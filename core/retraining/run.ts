@@ -46,7 +46,7 @@ export interface RetrainCarry {
 }
 
 /** `trained`: a model exists, and the file has no promotion. `kept`: the gate or a person kept the model in production. */
-export const RETRAIN_STATES = [
+const RETRAIN_STATES = [
   'starting',
   'searching',
   'waiting',

@@ -166,7 +166,7 @@ function hasMovedOn(one: CapacityQuote, quote: CapacityQuote): boolean {
   )
 }
 
-export function hasTermsOf(one: CapacityQuote, other: CapacityQuote): boolean {
+function hasTermsOf(one: CapacityQuote, other: CapacityQuote): boolean {
   return (
     one.startsAtMs === other.startsAtMs &&
     one.endsAtMs === other.endsAtMs &&

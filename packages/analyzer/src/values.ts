@@ -19,7 +19,7 @@ export interface Option {
 }
 
 /** The result of a call, or one entry of it. */
-export interface Origin {
+interface Origin {
   call: CallEvent
   key: string | undefined
 }
