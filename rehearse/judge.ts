@@ -8,8 +8,7 @@ import { compareRuns } from './trackers'
 import { countOf, formatBytes, namesOf } from './words'
 
 /** `unknown`: no evidence either way. */
-const OUTCOMES = ['good', 'warning', 'bad', 'unknown'] as const
-type Outcome = (typeof OUTCOMES)[number]
+type Outcome = 'good' | 'warning' | 'bad' | 'unknown'
 
 export interface Check {
   name: string

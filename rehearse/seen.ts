@@ -38,9 +38,8 @@ export interface RestoreSeen {
   message: string | null
 }
 
-const MOMENTS = ['before-first-save', 'during-save', 'after-save', 'between-saves'] as const
 /** Moments of an interruption in the program's cycle of training and saving. */
-export type Moment = (typeof MOMENTS)[number]
+export type Moment = 'before-first-save' | 'during-save' | 'after-save' | 'between-saves'
 
 export interface Strike {
   moment: Moment

@@ -7,9 +7,7 @@ import { createServer } from 'node:http2'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 
-const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 const require = createRequire(import.meta.url)
 const { QUICK_CODE_CACHE, compileQuick, runQuick } = require('../dist/cli/quick.js')
 const { SEARCH_ATTRIBUTES } = require('../dist/core/queues.js')

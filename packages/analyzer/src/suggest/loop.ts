@@ -1,6 +1,6 @@
 /** The loop that trains: where it begins and ends, and what counts its rounds. */
 import type { Facts, TrainingCall } from '../facts'
-import { childAt, nodesOf, parts, type SourceFile, type SyntaxNode } from '../syntax'
+import { childAt, parts, type SourceFile, type SyntaxNode } from '../syntax'
 import type { Loop } from '../flow'
 import { flowOf } from './flow'
 import { refuse, refuseCall } from './refusal'
