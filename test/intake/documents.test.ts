@@ -44,7 +44,7 @@ describe('golden documents', () => {
   )
 
   it.each(invalid.filter(({ kind }) => kind !== undefined))('$name is refused in words', ({ kind, text }) => {
-    expect(() => DOCUMENT_PARSERS[kind!]!(text)).toThrow(expect.objectContaining({ code: 'document' }))
+    expect(() => DOCUMENT_PARSERS[kind!]!(text)).toThrow(expect.objectContaining({ errorCode: 'document' }))
   })
 })
 
@@ -58,7 +58,7 @@ describe('documents', () => {
     'that read %j are an error of their own kind',
     (text) => {
       for (const [kind, parse] of Object.entries(DOCUMENT_PARSERS)) {
-        expect(() => parse(text)).toThrow(expect.objectContaining({ code: 'document' }))
+        expect(() => parse(text)).toThrow(expect.objectContaining({ errorCode: 'document' }))
         expect(() => parse(text)).toThrow(new RegExp(`^not a valid ${kind.replace('-', ' ')}`))
       }
     },
