@@ -1,6 +1,4 @@
 import { defined } from '../../core/defined'
-import type { Billing } from '../../core/documents'
-import type { MachineHandle } from '../../core/handle'
 import { isFinal } from '../../core/job/job'
 import type { JobStatus } from '../../core/messages'
 import { jobWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
@@ -10,6 +8,7 @@ import type * as documents from '../../intake/documents'
 import { listCheckpoints } from '../../storage/checkpoints'
 import { ignoreBadDocument, readDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
+import { readBilling, readMachine } from '../../storage/machines'
 import { readRecords, type KnownRecords } from '../../storage/record'
 import { readLine } from '../../storage/waiting-line'
 import type { ObjectStore } from '../../storage/store'
@@ -133,33 +132,13 @@ export async function readAttempt(
   const { parseBeat, parseLease } = require('../../intake/documents') as typeof documents
   const [beat, machine, lease] = await Promise.all([
     readDocument(store, layout.beat(jobId, attempt), parseBeat).catch(ignoreBadDocument),
-    readMachine(store, jobId, attempt),
+    readMachine(store, { jobId, attempt }),
     readDocument(store, layout.lease(jobId, attempt), parseLease).catch(ignoreBadDocument),
   ])
   // Only a machine without a runner can be queued, and its lease does not report its cost yet.
   const billing =
-    machine !== undefined && beat === undefined ? await readBilling(store, jobId, attempt) : undefined
+    machine !== undefined && beat === undefined ? await readBilling(store, { jobId, attempt }) : undefined
   return { attempt, beat, machine, metered: lease?.metered, billing }
-}
-
-/** Reads when the billing of an attempt's machine began, for providers with queues. Only our own activities write this document. */
-export async function readBilling(
-  store: ObjectStore,
-  jobId: string,
-  attempt: number,
-): Promise<Billing | undefined> {
-  const key = layout.billing(jobId, attempt)
-  return readDocument(store, key, (text) => JSON.parse(text) as Billing).catch(ignoreBadDocument)
-}
-
-/** Reads the machine of an attempt's launch. Only our own activities write this document. */
-export async function readMachine(
-  store: ObjectStore,
-  jobId: string,
-  attempt: number,
-): Promise<MachineHandle | undefined> {
-  const key = layout.machine(jobId, attempt)
-  return readDocument(store, key, (text) => JSON.parse(text) as MachineHandle).catch(ignoreBadDocument)
 }
 
 export function noSuchJob({ config }: Context, job: string): CrucibleError {

@@ -199,8 +199,6 @@ export interface SplitReservationTask extends ReservationTask {
 export interface CapacitySurvey {
   account: string
   owned: OwnedReservation[]
-  /** Ids of the requests that owned reservations serve, by the reservations' ids. */
-  serves: Record<string, string>
   /** Quotes for the request, the best first. */
   quotes: JudgedQuote[]
   unseen: string[]

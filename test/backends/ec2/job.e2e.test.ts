@@ -197,7 +197,9 @@ describe('a job whose machine never registers', () => {
     await deploy('none', 'none')
     const { type, message } = await ended(await submit({ run: 'echo done', isInterruptible: false }))
     expect(type).toBe('unreachable')
-    expect(message).toMatch(/agent \(SSM\) has not registered.*has no way out.*Last output of the machine/)
+    expect(message).toMatch(
+      /agent \(SSM\) has not registered.*has no outbound route.*Last output of the machine/,
+    )
     const places = (await recorded<Settlement>('settled')).map(({ handle }) => handle!.realised.place)
     expect(places).toEqual(['us-east-1a', 'us-east-1b'])
   })

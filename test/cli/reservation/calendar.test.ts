@@ -110,7 +110,7 @@ describe('the calendar of reservations', () => {
 
   it('shows the places that are free now, not those of the last look', () => {
     const held = { ...WISHED, reservation: OWNED }
-    const survey = { account: '1', serves: {}, quotes: [], unseen: [], owned: [{ ...OWNED, free: 1 }] }
+    const survey = { account: '1', quotes: [], unseen: [], owned: [{ ...OWNED, free: 1 }] }
     const [fresh] = withFreshPlaces([held], [survey])
     expect(fresh!.reservation).toMatchObject({ free: 1, total: 2 })
     expect(lines([fresh!])).toMatchObject([{ kind: 'owned' }])
