@@ -131,6 +131,7 @@ async function createRole(
       deployment,
       authentication,
       key: at.key,
+      logger,
     }),
   ]
 }
