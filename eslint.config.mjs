@@ -129,9 +129,7 @@ export default tseslint.config(
   },
   {
     // Only config.ts files read the environment (design: no ambient world).
-    files: [
-      '{core,intake,planner,storage,workflows,activities,backends,service,workers,rehearse,client,cli,packages/analyzer}/**/*.ts',
-    ],
+    files: Object.keys(LAW).map((room) => `${room}/**/*.ts`),
     ignores: ['**/config.ts'],
     rules: {
       'no-restricted-properties': [

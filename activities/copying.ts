@@ -19,7 +19,7 @@ export function createCopyingActivities(deps: Deps): Pick<OrchestratorActivities
 }
 
 /** Copies the checkpoint from which a job resumes into the job's folder, once, and records which one it was. */
-export async function copyOnRecord(
+async function copyOnRecord(
   { store, now }: Deps,
   input: CopyCheckpointInput,
   signal: AbortSignal,

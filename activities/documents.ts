@@ -14,13 +14,8 @@ import type { MachineHandle } from '../core/handle'
 import { parseBeat, parseClaim, parseDrain, parseLease, parseLimits, parseResult } from '../intake/documents'
 import { ignoreBadDocument, putDocument, putDocumentIfAbsent, readDocument } from '../storage/json'
 import { layout } from '../storage/layout'
+import { readBilling, readMachine, type AttemptKey } from '../storage/machines'
 import type { ObjectStore } from '../storage/store'
-
-/** The attempt of a document. */
-export interface AttemptKey {
-  jobId: string
-  attempt: number
-}
 
 /** The documents of one attempt that the control plane writes or reads. */
 export class AttemptDocuments {
@@ -46,9 +41,7 @@ export class AttemptDocuments {
   }
 
   async readMachine(): Promise<MachineHandle | undefined> {
-    const key = layout.machine(this.at.jobId, this.at.attempt)
-    // Only this class writes this document, so its form is trusted.
-    return readDocument(this.store, key, (text) => JSON.parse(text) as MachineHandle).catch(ignoreBadDocument)
+    return readMachine(this.store, this.at)
   }
 
   /** Overwritten only to replace "queued" by the beginning of billing. */
@@ -60,11 +53,7 @@ export class AttemptDocuments {
 
   /** Since when this machine is billed; undefined if that is not on record, or if the record is of a duplicate. */
   async readBilling(machine: string): Promise<Billing | undefined> {
-    const key = layout.billing(this.at.jobId, this.at.attempt)
-    // Only this class writes this document, so its form is trusted.
-    const billing = await readDocument(this.store, key, (text) => JSON.parse(text) as Billing).catch(
-      ignoreBadDocument,
-    )
+    const billing = await readBilling(this.store, this.at)
     return billing?.machine === machine ? billing : undefined
   }
 

@@ -30,7 +30,7 @@ export const failureInterceptor = {
  */
 const RETRIED: readonly FailureClass[] = ['throttled', 'transient', 'unclassified']
 
-export function toApplicationFailure(
+function toApplicationFailure(
   error: unknown,
   { isPersistent = false }: { isPersistent?: boolean } = {},
 ): ApplicationFailure {

@@ -67,7 +67,7 @@ function limitOf(context: Context): { signal: AbortSignal; timer?: NodeJS.Timeou
 const TIMEOUT_MAX_MS = 2 ** 31 - 1
 
 /** Temporal retries it on another worker: this one is shutting down. */
-export function handedOver(): ApplicationFailure {
+function handedOver(): ApplicationFailure {
   return ApplicationFailure.create({
     ...carrying({
       class: 'transient',

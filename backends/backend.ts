@@ -161,7 +161,8 @@ export interface ReservingBackend {
 
   /**
    * Returns every reservation that the account can see: bought here, elsewhere, or shared by another account, in all phases that the
-   * provider still reports. Complete for each part that answered. A reservation that was just bought may be missing for up to `STALE_MS`.
+   * provider still reports. Complete for each part that answered. A reservation that was just bought may be missing for up to `STALE_MS`
+   * (core/reservation/purchase-limits.ts).
    */
   reservations(ctx: LookContext): Promise<OwnedReservation[]>
 
@@ -184,9 +185,6 @@ export interface ReservingBackend {
   /** Releases an `hourly` reservation on these terms; machines in it keep running at the on-demand price. Absent is success. */
   release(ref: ReservationRef, terms: ReleaseTerms, ctx: CallContext): Promise<void>
 }
-
-/** A provider's lists show a purchase at the latest this long after its answer. */
-export const STALE_MS = 15 * 60_000
 
 /** Time range to price. `toAtMs` is set once the machine has ended; a running machine is priced repeatedly. */
 export interface PricedTime {

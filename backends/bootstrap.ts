@@ -18,7 +18,7 @@ export interface BootstrapOptions {
 }
 
 /** Where a machine learns its id. If that fails, the runner makes a name. */
-export type MachineIdSource =
+type MachineIdSource =
   | { literal: string }
   | { file: string }
   /** An environment variable of the machine. */
@@ -88,25 +88,6 @@ export function containerStart(
     command: [python, '-IS', '-c', packedProgram()],
     environment: { [PARAMETERS]: Buffer.from(parameters).toString('base64') },
   }
-}
-
-/**
- * Returns the cell of a notebook, which runs until the attempt is over, as a separate process. Interrupting the cell drains the attempt.
- * Once the runner has started, a saved copy of the notebook opens nothing.
- */
-export function notebookCell(handOver: HandOver, options: BootstrapOptions): string {
-  const parameters = parametersOf(handOver, options, { isService: false, powersOff: false })
-  return [
-    'import os, subprocess, sys',
-    `crucible = subprocess.Popen([sys.executable, "-IS", "-c", ${JSON.stringify(packedProgram())}],`,
-    `    env=dict(os.environ, ${PARAMETERS}="${Buffer.from(parameters).toString('base64')}"))`,
-    'try:',
-    '    crucible.wait()',
-    'except KeyboardInterrupt:',
-    '    crucible.terminate()',
-    '    crucible.wait()',
-    '',
-  ].join('\n')
 }
 
 /**

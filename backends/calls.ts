@@ -18,7 +18,7 @@ export async function runVerb<T>(
   }
 }
 
-export function throwIfAborted(signal: AbortSignal): void {
+function throwIfAborted(signal: AbortSignal): void {
   if (signal.aborted) throw callerLeft()
 }
 

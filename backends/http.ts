@@ -4,7 +4,7 @@ import { MINUTE_MS, SECOND_MS } from '../core/time/time'
 import { limitedTo } from './calls'
 
 /** How far a request without a usable answer got. */
-export type Reach =
+type Reach =
   /** No connection was made, so the provider certainly did nothing. */
   | 'unsent'
   /** It may have arrived: no answer, half an answer, or one that is not what was asked for. */

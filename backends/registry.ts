@@ -23,7 +23,7 @@ export * from './account'
 export * from './credentials'
 
 /** One setting of a backend, as the documentation lists it. */
-export interface Setting {
+interface Setting {
   name: string
   default: string
   meaning: string
@@ -156,10 +156,7 @@ export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
 }
 
 /** Sets up an account; `environment` may name another address than the provider's. */
-export type SetUpAccount = (
-  wish: AccountWish,
-  environment: Record<string, string | undefined>,
-) => AccountSetup
+type SetUpAccount = (wish: AccountWish, environment: Record<string, string | undefined>) => AccountSetup
 
 export interface RegisteredAccount {
   /** Flags of this provider, in addition to the common ones. Other flags are refused. */

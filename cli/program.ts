@@ -6,7 +6,7 @@ import type { Cli } from './cli'
 const lazily = createRequire(__filename)
 
 /** A command's file: defines its arguments, and runs it. */
-export interface CommandModule {
+interface CommandModule {
   define(command: Command, cli: Cli): void
 }
 
@@ -56,7 +56,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('Operate', 'deployment/completion', 'print a completion script for bash, zsh or fish'),
 ]
 
-/** Called by completion scripts only. */
+/** Called by completion scripts only. @internal The bundle of the quick commands has them too. */
 export const HIDDEN_COMMANDS: readonly CommandEntry[] = [entry('', 'job/jobs-for-completion', '')]
 
 /** Commands that show nothing of the deployment, or say themselves that it is simulated. */

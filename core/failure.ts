@@ -1,6 +1,7 @@
 /**
  * Classes of failures, named for the next step. `throttled` and `transient` are retried in place and reach a decision only when retrying
  * ran out of time. docs/reference/failures.md has a line for each.
+ * @internal Tests go over all of them.
  */
 export const FAILURE_CLASSES = [
   /** The provider asks to slow down. Retry later; nothing happened. */
@@ -61,7 +62,7 @@ export function inWords({ message, hint }: Pick<Failure, 'message' | 'hint'>): s
   return hint === undefined ? message : `${message} ${hint}`
 }
 
-export function isFailureClass(value: unknown): value is FailureClass {
+function isFailureClass(value: unknown): value is FailureClass {
   return (FAILURE_CLASSES as readonly unknown[]).includes(value)
 }
 

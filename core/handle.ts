@@ -2,7 +2,7 @@ import type { MicroUsd } from './money/money'
 import type { BackendName, CapacityType } from './offer'
 
 /** Anything we bought that a provider bills. */
-export type ResourceKind = 'machine' | 'volume' | 'address' | 'template' | 'spot-request' | 'upload'
+type ResourceKind = 'machine' | 'volume' | 'address' | 'template' | 'spot-request' | 'upload'
 
 /** Small JSON with which a backend finds one resource again after a restart. It is recorded as soon as it is known. */
 export interface ResourceHandle {

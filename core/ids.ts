@@ -19,7 +19,7 @@ export function makeReservationId(randomBelow: RandomBelow): string {
 }
 
 /** The longest id of a job (`JOB_ID_PATTERN`). */
-export const JOB_ID_LENGTH_MAX = 40
+const JOB_ID_LENGTH_MAX = 40
 /** Length of the suffix: 700 million ids for each name, short enough to read aloud. An id is checked before it is used. */
 const JOB_SUFFIX_LENGTH = 6
 

@@ -39,11 +39,6 @@ export function retrainScheduleId(name: string): string {
   return `retrain/${name}`
 }
 
-/** The name in the id of a schedule; `undefined` for another schedule. */
-export function parseRetrainScheduleId(id: string): string | undefined {
-  return /^retrain\/([a-z0-9-]+)$/.exec(id)?.[1]
-}
-
 /** The money of one calendar month (UTC), such as `2026-11`. */
 export function treasuryWorkflowId(month: string): string {
   return `treasury/${month}`

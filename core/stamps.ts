@@ -34,7 +34,7 @@ interface Refused {
 }
 
 /** Tolerated difference between the clocks of a client and the server. */
-export const STAMP_SLACK_MS = HOUR_MS
+const STAMP_SLACK_MS = HOUR_MS
 
 export function stamped(args: readonly unknown[], stamp: Stamp): unknown[] {
   return [...args, { crucibleStamp: stamp } satisfies Stamped]

@@ -22,7 +22,7 @@ import { fromOne, innerPath, lowerCaseWords, sha256, whole } from './document-fi
 import { formatPath } from './problem'
 
 /** A text that is not the expected document; the message names each invalid field. */
-export class DocumentError extends CodedError<'document'> {
+class DocumentError extends CodedError<'document'> {
   constructor(kind: string, faults: string, options?: { cause?: unknown }) {
     super('document', `not a valid ${kind}: ${faults}`, options)
   }
@@ -229,7 +229,7 @@ export const parseManifest = (text: string): Manifest => parse('manifest', manif
 export const parseRestores = (text: string): Restores => parse('restores document', restores, text)
 /** One line of a log chunk. */
 export const parseLogLine = (text: string): LogLine => parse('log line', logLine, text)
-/** `order.json` */
+/** `order.json` @internal Tests check what the control plane writes; it trusts its own orders. */
 export const parseOrder = (text: string): IssuedRunnerOrder => parse('order', order, text)
 /** `claim.json` */
 export const parseClaim = (text: string): Claim => parse('claim', claim, text)

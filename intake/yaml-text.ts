@@ -17,7 +17,7 @@ import { LIMITS } from './fields'
 import type { Path } from './problem'
 
 /** Line and column, both from 1. */
-export interface Place {
+interface Place {
   line: number
   column: number
 }

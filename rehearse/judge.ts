@@ -8,8 +8,7 @@ import { compareRuns } from './trackers'
 import { countOf, formatBytes, namesOf } from './words'
 
 /** `unknown`: no evidence either way. */
-export const OUTCOMES = ['good', 'warning', 'bad', 'unknown'] as const
-export type Outcome = (typeof OUTCOMES)[number]
+type Outcome = 'good' | 'warning' | 'bad' | 'unknown'
 
 export interface Check {
   name: string
@@ -81,7 +80,7 @@ function summaryOf(bad: readonly Check[], resumes: readonly Resume[]): string {
   return `This job survives: it resumed after ${countOf(resumes.length, 'interruption')}.`
 }
 
-export function hasFailedAlone({ undisturbed }: Seen): boolean {
+function hasFailedAlone({ undisturbed }: Seen): boolean {
   return lastOf(undisturbed)?.end?.outcome === 'failed'
 }
 

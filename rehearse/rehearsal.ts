@@ -236,7 +236,7 @@ const MOMENT_WORDS = {
 } as const
 
 /** An interruption, as a clause. */
-export function inWords({ moment, manner, isAtMoment }: StrikeDone): string {
+function inWords({ moment, manner, isAtMoment }: StrikeDone): string {
   const when = isAtMoment ? MOMENT_WORDS[moment] : 'at some moment'
   return `${when}, ${manner === 'kill' ? 'without notice' : 'with notice'}`
 }

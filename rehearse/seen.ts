@@ -38,9 +38,8 @@ export interface RestoreSeen {
   message: string | null
 }
 
-export const MOMENTS = ['before-first-save', 'during-save', 'after-save', 'between-saves'] as const
 /** Moments of an interruption in the program's cycle of training and saving. */
-export type Moment = (typeof MOMENTS)[number]
+export type Moment = 'before-first-save' | 'during-save' | 'after-save' | 'between-saves'
 
 export interface Strike {
   moment: Moment
@@ -57,7 +56,7 @@ export interface StrikeDone extends Strike {
 }
 
 /** How a program ended. */
-export type EndSeen = Pick<RunnerResult, 'outcome' | 'message' | 'exitCode'> & { reason: ResultReason }
+type EndSeen = Pick<RunnerResult, 'outcome' | 'message' | 'exitCode'> & { reason: ResultReason }
 
 export interface AttemptSeen {
   number: number

@@ -26,10 +26,11 @@ export interface WorkerConfig {
   monthly: MonthlyLimits
 }
 
+/** @internal A test compares the documentation. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** Settings of durations: the field they set, and their meaning for the documentation. */
+/** Settings of durations: the field they set, and their meaning for the documentation. @internal A test compares the documentation. */
 export const TIMING_SETTINGS: readonly {
   name: string
   key: keyof Omit<Timing, 'artifactGiBMax'>

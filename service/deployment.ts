@@ -22,7 +22,7 @@ import { layout } from '../storage/layout'
 import type { ObjectStore } from '../storage/store'
 
 /** Time for which a resource must be unowned before it is ended, longer than any provider's list is stale. */
-export const GARBAGE_GRACE_MS = 5 * 60_000
+const GARBAGE_GRACE_MS = 5 * 60_000
 const SWEEP_EVERY = '10 minutes'
 
 /** The deployment of this store; the first process that asks creates it. */
@@ -124,6 +124,7 @@ async function scheduleOf(client: Client): Promise<{ deployment?: string; isSign
   }
 }
 
+/** @internal A test collects for one backend of several. */
 export async function createGarbageCollection(
   client: Client,
   { deployment, backends }: { deployment: string; backends: BackendName[] },

@@ -29,7 +29,7 @@ const LOOKED_AT_MAX = 10
 const NAMED_MAX = 10
 
 /** The folder cannot be packed as it is; the message names the files and the remedy. */
-export class BundleError extends CodedError<'bundle'> {
+class BundleError extends CodedError<'bundle'> {
   constructor(message: string, options?: { cause?: unknown }) {
     super('bundle', message, options)
   }

@@ -20,7 +20,7 @@ import { readRestoreHistory } from './restores'
 import { StoreError, type ObjectStore } from './store'
 
 /** One manifest of a checkpoint, as the store lists it. */
-export interface ListedManifest {
+interface ListedManifest {
   revision: number
   /** Time of the put by the store's clock. */
   putAtMs: number
@@ -206,7 +206,7 @@ export async function newestCheckpoint(
 }
 
 /** Adds the manifest's flag that says whether the number in the id is a step. */
-export function withStepKnown(checkpoint: Checkpoint, { isStepKnown }: Manifest): Checkpoint {
+function withStepKnown(checkpoint: Checkpoint, { isStepKnown }: Manifest): Checkpoint {
   return isStepKnown ? checkpoint : { ...checkpoint, isStepKnown }
 }
 

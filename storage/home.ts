@@ -72,7 +72,7 @@ export interface DevNote {
   cloud?: { url: string; simulated: readonly string[] }
 }
 
-export function devNotePath({ directory }: Home): string {
+function devNotePath({ directory }: Home): string {
   return join(directory, 'dev', 'running.json')
 }
 

@@ -27,7 +27,7 @@ export interface KnownCheckpoint extends Checkpoint {
   state: CheckpointState | 'unreadable'
 }
 
-export interface Retention {
+interface Retention {
   /** Number of newest complete checkpoints to keep; at least one. */
   keep: number
   /** Ids to keep in any case: the checkpoints that live attempts were restored from, and the last ones that they put. */
@@ -39,6 +39,7 @@ export interface Retention {
  * Returns the checkpoints that may be removed. These are kept: the newest complete one; the newest from which a program has continued; of the
  * complete ones, without those after which programs only failed, the `keep` newest; of the provisional ones that are newer than all of those,
  * the newest `CHECKPOINTS_KEPT` (without any complete one, the newest settled one as well); the protected ones.
+ * @internal Tests draw lists of checkpoints.
  */
 export function expendable(all: readonly KnownCheckpoint[], retention: Retention): KnownCheckpoint[] {
   const { history, protectedIds } = retention

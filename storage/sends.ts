@@ -31,7 +31,7 @@ export type SendEffect =
   | { kind: 'unconfirmed' }
 
 /** `sends/<seq>-outcome.json`: put once by the sending worker, after which it makes no request of that send. */
-export type SendOutcome = SendEffect & { atMs: number }
+type SendOutcome = SendEffect & { atMs: number }
 
 interface Sent {
   nextSeq: number

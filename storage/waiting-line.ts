@@ -10,7 +10,7 @@ export interface SeenWaiter extends Waiter {
 }
 
 /** The right of one job among equal requests to order a machine. */
-export interface Turn {
+interface Turn {
   key: string
   wish: string
   takenAtMs: number

@@ -80,14 +80,14 @@ function steps() {
     },
     {
       name: 'workflow bundle',
-      inputs: filesOf('workflows', 'core', 'workers', ...settings),
+      inputs: filesOf('workflows', 'core', 'workers', 'tools/workflow-bundle.mjs', ...settings),
       outputs: [BUNDLE],
       // Its output is shown only on failure, because it is long.
-      run: () => {
-        const bundler = JSON.stringify(join(ROOT, 'dist', 'workers', 'bundle.js'))
-        const program = `require(${bundler}).buildWorkflowBundle(process.argv[1])`
-        runNode(['-e', program, join(ROOT, BUNDLE)], 'The workflows could not be bundled')
-      },
+      run: () =>
+        runNode(
+          [join(ROOT, 'tools', 'workflow-bundle.mjs'), join(ROOT, BUNDLE)],
+          'The workflows could not be bundled',
+        ),
     },
     {
       name: 'quick commands',

@@ -31,25 +31,11 @@ const PAGES = [
 ]
 /** Files and folders of sources whose help texts, messages, test names and comments are checked. */
 const SOURCES = [
-  ...[
-    'core',
-    'intake',
-    'planner',
-    'storage',
-    'workflows',
-    'activities',
-    'backends',
-    'service',
-    'workers',
-    'client',
-  ],
-  ...['rehearse', 'cli', 'runner', 'tools', 'examples', 'bindings'],
-  ...[
-    'packages/analyzer/src',
-    'packages/small-cloud/build.mjs',
-    'packages/small-cloud/src',
-    'packages/small-cloud/test',
-  ],
+  ...Object.keys(JSON.parse(readFileSync(join(ROOT, 'tools', 'import-law.json'), 'utf8')).rooms),
+  ...['runner', 'tools', 'examples', 'bindings'],
+  'packages/small-cloud/build.mjs',
+  'packages/small-cloud/src',
+  'packages/small-cloud/test',
   'test',
 ]
 /** Scripts as users write them, some with syntax errors. */

@@ -7,13 +7,11 @@ import { createServer } from 'node:http2'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 
-const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 const require = createRequire(import.meta.url)
-const { QUICK_CODE_CACHE, compileQuick, runQuick } = require(join(ROOT, 'dist/cli/quick.js'))
-const { SEARCH_ATTRIBUTES } = require(join(ROOT, 'dist/core/queues.js'))
-const { layout } = require(join(ROOT, 'dist/storage/layout.js'))
+const { QUICK_CODE_CACHE, compileQuick, runQuick } = require('../dist/cli/quick.js')
+const { SEARCH_ATTRIBUTES } = require('../dist/core/queues.js')
+const { layout } = require('../dist/storage/layout.js')
 const { ListWorkflowExecutionsResponse } = require('@temporalio/proto').temporal.api.workflowservice.v1
 
 const keyword = (text) => ({

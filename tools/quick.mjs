@@ -13,7 +13,7 @@ const CLI = join(ROOT, 'dist', 'cli')
 const LINE_LIMIT = 120
 
 const require = createRequire(import.meta.url)
-const { QUICK_BUNDLE, QUICK_COMMANDS } = require(join(CLI, 'quick.js'))
+const { QUICK_BUNDLE, QUICK_COMMANDS } = require('../dist/cli/quick.js')
 
 /** Place in the bundle for the required definitions of Temporal's API, as a text. */
 const PROTO = '__PROTO__'

@@ -20,6 +20,7 @@ const SLOWEST = 10
 const ROOM = '--max-semi-space-size=32'
 const escaped = (text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 const bin = (path) => join(ROOT, 'node_modules', path)
+const KNIP = bin('knip/bin/knip.js')
 const TSC = bin('typescript-7/bin/tsc')
 /** File with the hash of each check's files at its last success, and for each suite its state then, and the outcome of its tests. */
 const PASSED = join(CACHE, 'passed.json')
@@ -67,6 +68,8 @@ const LANES = [
   ],
   [
     ['lint', SCRIPTS, [join(ROOT, 'tools', 'lint.mjs')]],
+    ['unused code', SCRIPTS, [KNIP]],
+    ['code only for tests', SCRIPTS, [KNIP, '--production']],
     ['prose', ANY_FILE, [join(ROOT, 'tools', 'lint-prose.mjs')]],
     ['docs site', PAGES, [bin('vitepress/bin/vitepress.js'), 'build', 'docs']],
   ],

@@ -58,6 +58,7 @@ export async function createBackendWorkers(deps: BackendWorkerDeps): Promise<Wor
   ]
 }
 
+/** @internal Tests start and end it alone. */
 export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
   return Worker.create({
     ...optionsOf(deps),
@@ -66,7 +67,7 @@ export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
   })
 }
 
-/** Undefined if the account allows any number of launches. */
+/** Undefined if the account allows any number of launches. @internal Tests start and end it alone. */
 export async function createLaunchWorker(deps: BackendWorkerDeps): Promise<Worker | undefined> {
   const { store, backend, now = Date.now } = deps
   const { launchesPerMinute } = backend.capabilities.pace ?? {}
@@ -127,6 +128,7 @@ function reservingActivitiesOf({
   return createReservingActivities({ ...deps, purchaseLimitMs })
 }
 
+/** @internal Tests start and end it alone. */
 export function createWatchWorker({
   connection,
   namespace,

@@ -59,6 +59,7 @@ function inOneLine(text: unknown): string {
   return String(text).replace(/\s+/g, ' ')
 }
 
+/** @internal A test reads the lines that it writes. */
 export function temporalLogger(logger: PinoLogger): Logger {
   const log = (level: TemporalLevel, message: string, meta?: LogMetadata): void => {
     if (message.startsWith(AS_INTENDED)) return

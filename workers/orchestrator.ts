@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client'
 import { Worker, type NativeConnection } from '@temporalio/worker'
+import type { Logger } from 'pino'
 import { createCopyingActivities } from '../activities/copying'
 import { createDecidingActivities } from '../activities/plan/deciding'
 import type { AskOffers } from '../activities/plan/asking'
@@ -37,6 +38,7 @@ export interface OrchestratorDeps {
   /** Opens the secrets of schedules. */
   key: Buffer
   authentication: Authentication
+  logger: Logger
 }
 
 /** Workflows cached in memory; beyond that, the oldest are dropped and replayed when needed. */
@@ -44,7 +46,7 @@ const CACHED_WORKFLOWS_MAX = 5_000
 
 /** Workflows, planning, decisions and documents, on `ORCHESTRATOR_QUEUE`. */
 export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker> {
-  const { config, connection, store, askOffers, client, authentication } = deps
+  const { config, connection, store, askOffers, client, authentication, logger } = deps
   const now = Date.now
   const limits = config.monthly
   // Without limits, this worker starts no treasury, but settles reservations made by others.
@@ -66,6 +68,11 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
       near: nearBackends(config),
       random: Math.random,
       wake: wakeThrough(client),
+      onTrouble: (error) =>
+        logger.warn(
+          { error: (error as Error).message },
+          'the order of waiting jobs could not be kept; a job asks independently',
+        ),
     }),
   })
   const activities: OrchestratorActivities & ReservationDocuments & RetrainingActivities = {

@@ -21,7 +21,7 @@ import { SecretIssuer } from '../service/secrets'
 /** Role of a process: `orchestrator`, or the name of a backend. */
 export type Role = string
 
-export const ORCHESTRATOR_ROLE: Role = 'orchestrator'
+const ORCHESTRATOR_ROLE: Role = 'orchestrator'
 
 /** Roles that a configuration allows, in the order of the documentation. */
 export function rolesOf(config: WorkerConfig): Role[] {
@@ -131,6 +131,7 @@ async function createRole(
       deployment,
       authentication,
       key: at.key,
+      logger,
     }),
   ]
 }

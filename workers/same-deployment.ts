@@ -3,7 +3,7 @@ import type { ObjectStore } from '../storage/store'
 import { knownDeployment } from '../service/deployment'
 
 /** A worker was started with the server of one deployment and the store of another. */
-export class ForeignDeploymentError extends Error {
+class ForeignDeploymentError extends Error {
   constructor(at: { address: string; known: string; store: ObjectStore; deployment: string }) {
     super(
       `The Temporal server at ${at.address} belongs to deployment ${at.known}, but the store ${at.store.url} to ${at.deployment}. ` +

@@ -84,7 +84,10 @@ export const local = {
   stopAttempt: marker('ask the attempt to save and stop', '10 seconds').stopAttempt,
   admitBudget: marker('decide whether the budget fits', '10 seconds').admitBudget,
 }
-/** The local activities as ordinary ones, for use after a local one has failed. */
+/**
+ * The local activities as ordinary ones, for use after a local one has failed.
+ * @internal A test compares their options with the table of activities.
+ */
 export const ordinary = {
   plan: document('find a place, after trouble').plan,
   decide: document('decide what comes next, after trouble').decide,

@@ -29,7 +29,7 @@ export function createStoreActivities(deps: Deps): Pick<OrchestratorActivities, 
 }
 
 /** Scans the deployment's other resources in the store, by the rules for a provider's resources. */
-export async function collectStoreGarbage(
+async function collectStoreGarbage(
   { treasury, ...registry }: Deps,
   input: CollectStoreGarbageInput,
   signal: AbortSignal,

@@ -126,7 +126,10 @@ function unanswered({ name }: Backend, { id }: MachineHandle): never {
   throw new BackendError({ class: 'transient', message: `${name} did not answer about machine ${id}` })
 }
 
-/** Ends a machine, and resolves with the end of its bill when the provider reports that it is gone and no longer billed. */
+/**
+ * Ends a machine, and resolves with the end of its bill when the provider reports that it is gone and no longer billed.
+ * @internal A test ends a machine that is billed until then.
+ */
 export async function endMachine(
   backend: Backend,
   handle: MachineHandle,

@@ -36,11 +36,6 @@ export class BillingEnds {
     } else if (!this.seen.has(id)) this.seen.set(id, acceptedAtMs ?? nowMs)
   }
 
-  /** Returns the reported end of billing; undefined if the provider has not reported it. */
-  toldOf({ id }: MachineHandle): number | undefined {
-    return this.told.get(id)
-  }
-
   /** @param recordedAtMs end that others recorded; it is wrong if the machine was seen as billed later */
   of({ id }: MachineHandle, recordedAtMs = Infinity): number {
     const isRefuted = recordedAtMs < (this.billed.get(id) ?? -Infinity)

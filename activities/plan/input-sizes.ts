@@ -4,10 +4,7 @@ import type { BackendAnswer } from '../../core/job/plan'
 import { MINUTE_MS, SECOND_MS } from '../../core/time/time'
 
 /** Measures one source; throws if that cannot be done before the signal aborts. */
-export type MeasureInput = (
-  source: string,
-  signal: AbortSignal,
-) => Promise<{ sizeBytes: number; region?: string }>
+type MeasureInput = (source: string, signal: AbortSignal) => Promise<{ sizeBytes: number; region?: string }>
 
 /** Measurers of sources, by URL scheme. */
 export interface Measurer {

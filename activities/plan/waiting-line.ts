@@ -42,7 +42,7 @@ export interface WaitingLineDeps {
   /** Wakes a job; without it, each job waits for the end of its pause. */
   wake?: Wake | undefined
   /** Called with the reason if the order could not be kept; the job then asks independently. */
-  onTrouble?: (error: unknown) => void
+  onTrouble: (error: unknown) => void
 }
 
 /** Whether a job may ask the provider now, and if not, when to try again. */
@@ -114,7 +114,7 @@ export class WaitingLine {
     try {
       return await this.admitInOrder(input, isWaiting)
     } catch (error) {
-      this.deps.onTrouble?.(error)
+      this.deps.onTrouble(error)
       return { kind: 'ask' }
     }
   }
@@ -150,7 +150,7 @@ export class WaitingLine {
       const count = Math.max(LINGER_POSITIONS, Math.min(WAKE_MAX, freePlaces - placed))
       await wakeAll(this.wake, next.slice(0, count))
     } catch (error) {
-      this.deps.onTrouble?.(error)
+      this.deps.onTrouble(error)
     }
   }
 
@@ -176,7 +176,7 @@ export class WaitingLine {
     try {
       return (await this.deps.store.head(waiterKey(await this.waiterOf(input)))) !== undefined
     } catch (error) {
-      this.deps.onTrouble?.(error)
+      this.deps.onTrouble(error)
       return false
     }
   }

@@ -152,19 +152,16 @@ async function surveyCapacity(
   { wish, rule = {} }: Parameters<ReservingActivities['surveyCapacity']>[0],
   signal: AbortSignal,
 ): Promise<CapacitySurvey> {
-  const { backend, store } = deps
   const reserving = reservingOf(deps)
   const { look, unseen } = lookEverywhere(signal)
-  const [account, owned, quotes, claims] = await Promise.all([
+  const [account, owned, quotes] = await Promise.all([
     reserving.account({ signal }),
     reserving.reservations(look),
     wish === undefined ? [] : reserving.reservable(wish, look),
-    claimedReservations(store, backend.name),
   ])
   return {
     account,
     owned,
-    serves: Object.fromEntries(claims),
     quotes: wish === undefined ? [] : rankQuotes({ wish, rule }, quotes),
     unseen: unseen(),
   }

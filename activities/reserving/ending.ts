@@ -4,7 +4,8 @@ import { leftTimeOf } from '../../core/job/remaining'
 import type { ExtensionLook, JobInReservation, LookForExtensionTask } from '../../core/reservation/activities'
 import { overrunsOf } from '../../planner/reserving/extend'
 import { readRecords } from '../../storage/record'
-import { AttemptDocuments, type AttemptKey } from '../documents'
+import type { AttemptKey } from '../../storage/machines'
+import { AttemptDocuments } from '../documents'
 import { reservingOf, type ReservingDeps } from './deps'
 
 /** Returns the jobs in a reservation for which it may be extended, and the extensions for sale if one of them will not be done in time. */

@@ -2,8 +2,9 @@ import type { ReservingBackend } from '../../backends/backend'
 import { BackendError, failureOf } from '../../backends/errors'
 import { isWithoutEffect, type Failure } from '../../core/failure'
 import type { OwnedReservation, ReservationOrder, ReserveOutcome } from '../../core/reservation/reservation'
+import { PURCHASE_LIMIT_MS } from '../../core/reservation/purchase-limits'
 import type { DecidePurchaseTask, FindPurchaseOutcome } from '../../core/reservation/activities'
-import { formatInstant, MINUTE_MS } from '../../core/time/time'
+import { formatInstant } from '../../core/time/time'
 import { Purchases, type RecordedEffect } from '../../storage/purchases'
 import { claimReservation } from '../../storage/reservations'
 import type { ObjectStore } from '../../storage/store'
@@ -17,9 +18,6 @@ export interface PurchaseDeps {
   /** Limit on one send; `PURCHASE_LIMIT_MS` if missing. */
   purchaseLimitMs?: number
 }
-
-/** Time after its mark by which the last request of a purchase leaves a worker. */
-export const PURCHASE_LIMIT_MS = 3 * MINUTE_MS
 
 /**
  * Sends a purchase so that it is made at most once, regardless of repetitions and of the step in which a worker dies. It looks for owned

@@ -89,7 +89,7 @@ function shortened(name: string): string {
 const NAME_MAX = 20
 
 /** Writes the dates of the next years into the schedule again, once a third of them is used up. */
-export async function renewDates(
+async function renewDates(
   client: Client,
   { spec, name, nowMs }: { spec: RetrainSpec; name: string; nowMs: number },
 ): Promise<boolean> {

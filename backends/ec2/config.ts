@@ -46,11 +46,11 @@ export interface Ec2Config {
 }
 
 /** Names that set-up uses, and defaults here. */
-export const PROFILE_DEFAULT = 'crucible-machine'
+const PROFILE_DEFAULT = 'crucible-machine'
 export const GROUP_DEFAULT = 'crucible-machine'
 
 /** Ubuntu with NVIDIA's driver, Docker and the agent, kept current by AWS. */
-export const IMAGE_DEFAULT =
+const IMAGE_DEFAULT =
   '/aws/service/deeplearning/ami/{arch}/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id'
 
 /** NVIDIA GPUs of every generation, and CPU machines of a generation that every Region has. */

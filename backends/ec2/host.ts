@@ -49,7 +49,7 @@ const IDENTITY_FRESH_MS = 10 * MINUTE_MS
 /** A person raises a quota rarely, and then wants to use it the same day. */
 const QUOTA_FRESH_MS = 10 * MINUTE_MS
 /** How long a plan waits for an optional figure. */
-export const PATIENCE_MS = 6_000
+const PATIENCE_MS = 6_000
 
 export function createHost(config: Ec2Config, deps: Ec2Deps, unpaced: Ec2Api): Host {
   const quotas = new Map<string, Cached<number>>()

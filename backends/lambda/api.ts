@@ -40,7 +40,7 @@ export type LambdaInstance = z.output<typeof instance>
 export type LambdaType = z.output<typeof instanceType>
 export type TypesInStock = z.output<typeof instanceTypes>
 export type SshKey = z.output<typeof sshKey>
-export type FileSystem = z.output<typeof fileSystem>
+type FileSystem = z.output<typeof fileSystem>
 
 export interface LaunchRequest {
   region_name: string

@@ -28,10 +28,10 @@ export interface LambdaConfig {
 }
 
 /** Name of the SSH key that set-up makes, used if no other is named. */
-export const SSH_KEY_DEFAULT = 'crucible'
+const SSH_KEY_DEFAULT = 'crucible'
 
 /** All types except those with an ARM processor, which need special programs and images. */
-export const TYPES_DEFAULT = ['*', '!*gh200*']
+const TYPES_DEFAULT = ['*', '!*gh200*']
 
 /** Undocumented: two to three minutes were enough for other users; clocks of workers differ by half a minute at most. */
 const STALE_DEFAULT_MS = 3 * MINUTE_MS

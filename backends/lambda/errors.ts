@@ -6,7 +6,7 @@ import { HttpError } from '../http'
 export { invalid } from '../errors'
 
 /** Meaning of a code of the API: the possible next step. */
-export interface Meaning {
+interface Meaning {
   class: FailureClass
   hint?: string
   /** A launch may have had its effect. */
@@ -23,6 +23,7 @@ const NAMES_HINT =
 /**
  * Documented codes with their meanings (OpenAPI 1.10.0 and 1.5.3, read in November 2026). Codes that begin with `provider/` come from
  * services behind the API, and are in the prefix table.
+ * @internal Tests compare its codes with the published ones.
  */
 export const MEANINGS: Readonly<Record<string, Meaning>> = {
   'global/invalid-api-key': { class: 'auth', hint: KEY_HINT },
@@ -68,7 +69,7 @@ const ELSEWHERE: Meaning = { class: 'transient', hint: 'Check CRUCIBLE_LAMBDA_EN
 /** Launches are allowed every twelve seconds, other requests every second; `Retry-After` is not documented. */
 const RETRY_AFTER_MS = 2 * SECOND_MS
 
-export function meaningOf(code: string | undefined, status: number): Meaning | undefined {
+function meaningOf(code: string | undefined, status: number): Meaning | undefined {
   if (status === 429) return THROTTLED
   if (code?.startsWith('provider/') === true) return OF_PROVIDERS
   const known = code === undefined ? undefined : MEANINGS[code]

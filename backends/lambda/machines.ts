@@ -16,7 +16,7 @@ export const BACKEND = 'lambda'
 export const BILLED_IN_STEPS_OF_MS = MINUTE_MS
 
 /** Names of our tags; Lambda allows lower case, digits, `-` and `:`. */
-export const TAGS = {
+const TAGS = {
   deployment: 'crucible:deployment',
   job: 'crucible:job',
   attempt: 'crucible:attempt',
@@ -74,7 +74,7 @@ function tagsIn({ tags }: LambdaInstance): Record<string, string> {
   return Object.fromEntries(tags.map(({ key, value }) => [key, value]))
 }
 
-export function ownerOf(instance: LambdaInstance): OwnerTags {
+function ownerOf(instance: LambdaInstance): OwnerTags {
   const tags = tagsIn(instance)
   return {
     deployment: tags[TAGS.deployment] ?? '',
@@ -165,7 +165,7 @@ function isYoung({ deps, config }: Host, { launchedAtMs }: MachineHandle): boole
  * Returns the observation of an instance. An unhealthy one counts as gone, unless its runner still beats, and is replaced. It is billed
  * until it is ended, and `find` and `list` include it until then. Lambda does not report when a machine ended.
  */
-export function observationOf({ status }: Pick<LambdaInstance, 'status'>): Observation {
+function observationOf({ status }: Pick<LambdaInstance, 'status'>): Observation {
   switch (status) {
     case 'booting':
       return { state: 'pending' }

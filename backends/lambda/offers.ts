@@ -88,6 +88,7 @@ function availabilityOf(
 /** `H100 (80 GB PCIe)`: name, memory and connection of each GPU. */
 const GPU = /^(?:NVIDIA |Tesla |Quadro )?(.+?) \((\d+) GB\b *(\w*)/
 
+/** @internal A test reads published descriptions of GPUs. */
 export function shapeOf({ gpu_description: description, specs }: LambdaType): MachineShape {
   const { vcpus, memory_gib: memoryGiB, storage_gib: diskGiB, gpus } = specs
   const shape = { cpus: vcpus, memoryGiB, diskGiB, gpus }

@@ -14,7 +14,7 @@ export interface Seen {
 }
 
 /** Whether machines of the account use the quota up, or it allows none at all. */
-export type QuotaUse = 'in-use' | 'none'
+type QuotaUse = 'in-use' | 'none'
 
 /** Stock changes within minutes. */
 const MISSED_FOR_MS = MINUTE_MS

@@ -5,7 +5,10 @@ import { runProgram } from './programs'
 
 const COMPILE_TIMEOUT_MS = 30 * SECOND_MS
 
-/** Adds compiled modules to an archive. They carry no time stamps; another version of Python ignores them and reads the sources. */
+/**
+ * Adds compiled modules to an archive. They carry no time stamps; another version of Python ignores them and reads the sources.
+ * @internal Tests start runners that are compiled in the same way.
+ */
 export const COMPILE_RUNNER = `
 import compileall, py_compile, sys, tempfile, zipapp, zipfile
 source, target = sys.argv[1:]

@@ -68,7 +68,7 @@ export const LOCAL_SETTINGS = [
 ]
 
 /** Above the ids that systems give to people, services and containers (`/etc/subuid`, systemd). */
-export const UIDS_DEFAULT: UidRange = { first: 1_900_000_000, last: 1_900_065_535, isWanted: false }
+const UIDS_DEFAULT: UidRange = { first: 1_900_000_000, last: 1_900_065_535, isWanted: false }
 
 export const NOTICE_DEFAULT_MS = 2 * MINUTE_MS
 export const PYTHON_DEFAULT = 'python3'

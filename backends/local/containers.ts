@@ -3,7 +3,7 @@ import { BackendError } from '../errors'
 import { runProgram } from './programs'
 
 /** The label that identifies a machine's container; its value is the attempt's id (docs/reference/runner-protocol.md). */
-export const CONTAINER_LABEL = 'crucible.machine'
+const CONTAINER_LABEL = 'crucible.machine'
 const ENGINE_REMEDY = 'Start Docker and give this user access to it, so that `docker version` shows a server.'
 
 const ANSWER_TIMEOUT_MS = 5_000

@@ -29,6 +29,7 @@ export async function readGpus(env: Record<string, string>, signal: AbortSignal)
   )
 }
 
+/** @internal Tests read the output of many drivers. */
 export function inventoryOf(answer: ProgramAnswer, visible?: string): GpuInventory {
   if (answer.kind !== 'answered') {
     return { gpus: [], trouble: answer.kind !== 'missing' ? `nvidia-smi ${answer.message}` : undefined }

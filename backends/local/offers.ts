@@ -9,7 +9,7 @@ import type { Host } from './host'
 import { chooseKind, lackOf, needsOf, placesFor, SLOTS, takenOn, whyFull, type GpuKind } from './slots'
 
 /** The one type of machine: a group of processes. */
-export const MACHINE_TYPE = 'process'
+const MACHINE_TYPE = 'process'
 
 const GIB = 1024 ** 3
 

@@ -51,7 +51,7 @@ function readGroup(pid: number): string | undefined {
   return text === undefined ? undefined : machineOfGroup(text)
 }
 
-/** The machine of the innermost control group in a text such as `/proc/PID/cgroup`. */
+/** The machine of the innermost control group in a text such as `/proc/PID/cgroup`. @internal Tests read texts of both versions of control groups. */
 export function machineOfGroup(text: string): string | undefined {
   const names = text.split(/[/\n]/).filter((name) => name.startsWith(GROUP_PREFIX))
   return names.at(-1)?.slice(GROUP_PREFIX.length)

@@ -24,7 +24,7 @@ export function createPsReader(platform: NodeJS.Platform): ProcessReader {
 const LINE = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\w{3}\s+\w{3}\s+\d+\s+[\d:]+\s+\d{4})\s(.*)$/
 const MARK = new RegExp(`(?:^|\\s)${MARKER}=(\\S+)`)
 
-/** Lines of `ps -o pid=,ppid=,pgid=,stat=,lstart=,command=`; other lines are skipped. */
+/** Lines of `ps -o pid=,ppid=,pgid=,stat=,lstart=,command=`; other lines are skipped. @internal Tests read output of other systems. */
 export function parsePs(output: string): ProcessInfo[] {
   return output.split('\n').flatMap((line) => {
     const match = LINE.exec(line)

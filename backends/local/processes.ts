@@ -49,7 +49,7 @@ function isSame(process: ProcessInfo | undefined, identity: ProcessIdentity): bo
  * The processes that carry the machine's marker, are in its control group or are its first one, then, repeatedly, their children
  * and the members of their sessions: a process that cleared its environment has one of the two. Never this process.
  */
-export function membersOf(all: ProcessInfo[], machine: string, first?: ProcessIdentity): ProcessInfo[] {
+function membersOf(all: ProcessInfo[], machine: string, first?: ProcessIdentity): ProcessInfo[] {
   const living = all.filter((one) => !one.isDefunct && one.pid !== process.pid)
   const own = all.find((one) => one.pid === process.pid)
   const members = new Set(

@@ -37,7 +37,7 @@ export interface EndedRecord {
 }
 
 /** `notice.json`: when the machine will be interrupted; the runner reads it too. */
-export interface NoticeRecord {
+interface NoticeRecord {
   terminateAtMs: number
 }
 

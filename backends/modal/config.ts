@@ -32,7 +32,7 @@ export interface ModalConfig {
 }
 
 /** Modal ends every Sandbox then (modal.com/docs/guide/sandboxes, read in November 2026). */
-export const RUN_MS_MAX = 24 * HOUR_MS
+const RUN_MS_MAX = 24 * HOUR_MS
 const DAYS_DEFAULT = 7
 
 const GPU_NAMES = MODAL_GPUS.map(({ name }) => name)

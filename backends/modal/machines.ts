@@ -72,7 +72,10 @@ export async function observe(
   return answers.map((answer) => (answer.status === 'fulfilled' ? observationOf(answer.value) : undefined))
 }
 
-/** Returns the observation of a job from the gateway's answer; undefined if neither it nor Modal knows the key. */
+/**
+ * Returns the observation of a job from the gateway's answer; undefined if neither it nor Modal knows the key.
+ * @internal A test goes over every answer of the gateway.
+ */
 export function observationOf(job: Job | undefined): Observation {
   if (job === undefined)
     return { state: 'gone', cause: 'unknown', detail: 'unknown to Modal and to the gateway' }

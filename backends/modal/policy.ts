@@ -8,7 +8,7 @@ export interface Policy {
   secrets?: string[]
 }
 
-export const REGISTRIES = 'CRUCIBLE_GATEWAY_REGISTRIES'
+const REGISTRIES = 'CRUCIBLE_GATEWAY_REGISTRIES'
 export const SECRETS = 'CRUCIBLE_GATEWAY_SECRETS'
 export const IMAGE_SECRETS = 'CRUCIBLE_MODAL_IMAGE_SECRETS'
 

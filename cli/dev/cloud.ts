@@ -52,7 +52,7 @@ export interface DevCloud {
 const BUCKET = 'crucible'
 
 /** Backends that a small cloud serves if no others are named. */
-export const SIMULATED_DEFAULT: readonly BackendName[] = ['ec2']
+const SIMULATED_DEFAULT: readonly BackendName[] = ['ec2']
 
 /** Everything is on this machine: polling often costs nothing, shows changes immediately, and machines start within seconds. */
 const PACE = {

@@ -41,7 +41,7 @@ export async function follow(cli: Cli, jobId: string): Promise<JobView | undefin
 }
 
 /** Prints lines on stdout, or on stderr if stdout carries one document. */
-export async function printLog(cli: Cli, jobId: string, options: LogOptions): Promise<void> {
+async function printLog(cli: Cli, jobId: string, options: LogOptions): Promise<void> {
   const { out } = cli
   for await (const line of readLogs(cli.context(), jobId, options)) {
     if (out.isJson) out.note(logText(line, { paint: out.paintNote }))

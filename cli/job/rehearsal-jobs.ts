@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../../client/context'
 import { CrucibleError, toCrucibleError } from '../../client/errors'
 import type { AttemptView, JobView } from '../../client/job/job-view'
-import { readMachine } from '../../client/job/attempt-documents'
 import { readView } from '../../client/job/read-view'
+import { readMachine } from '../../storage/machines'
 import { submit, type Submission } from '../../client/job/submit'
 import { cancel, interruptRehearsal } from '../../client/updates'
 import { isAttemptOver } from '../../client/job/view'
@@ -101,7 +101,7 @@ export class RehearsalJobsHost implements Host {
   }
 
   private async hasMachine(jobId: string, { number }: AttemptView): Promise<boolean> {
-    return (await readMachine(this.store, jobId, number)) !== undefined
+    return (await readMachine(this.store, { jobId, attempt: number })) !== undefined
   }
 
   async strike(machine: Machine, noticeMs: number | null): Promise<void> {

@@ -123,7 +123,7 @@ function chance(value: number | undefined): string {
 }
 
 /** The parts of a forecast with their sum. */
-export function showArithmetic(out: Output, lines: readonly ArithmeticLine[]): void {
+function showArithmetic(out: Output, lines: readonly ArithmeticLine[]): void {
   const sum = (of: (line: ArithmeticLine) => number): number =>
     lines.reduce((total, line) => total + of(line), 0)
   out.table(

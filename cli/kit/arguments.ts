@@ -2,8 +2,7 @@ import { InvalidArgumentError } from 'commander'
 import type * as jobFile from '../../client/job/file'
 import type { BackendChoice } from '../../core/offer'
 import type { WhatIf } from '../../core/job/what-if'
-
-export type Deadline = ReturnType<typeof jobFile.parseDeadline>
+import type { Deadline } from '../../intake/units'
 
 /** The instant of a `timeArgument`. */
 export function instantOf(time: Deadline, nowMs: number): number {

@@ -36,7 +36,7 @@ export interface TableOptions {
 }
 
 /** Names the form of the documents of --json. Its number changes when a field changes its meaning or goes. */
-export const SCHEMA = 'crucible/1'
+const SCHEMA = 'crucible/1'
 
 /** Width of a file or a pipe. */
 const WIDTH_ELSEWHERE = 100

@@ -11,7 +11,7 @@ import { clip } from '../kit/words'
 export const WEEK_MS = 7 * DAY_MS
 
 /** Kind of a line: `owned` is active and in use, `idle` active and unused, `bought` in the future, `planned` not bought. */
-export type CalendarKind = 'owned' | 'idle' | 'bought' | 'planned'
+type CalendarKind = 'owned' | 'idle' | 'bought' | 'planned'
 
 export interface CalendarLine {
   /** Id of the reservation, of owned capacity, or of the run of a schedule. */
@@ -75,7 +75,7 @@ function lineOfOwned(owned: OwnedReservation, title: string, nowMs: number): Cal
 const MARKS: Readonly<Record<CalendarKind, string>> = { owned: '#', idle: '-', bought: '=', planned: '.' }
 
 /** Draws one character per day, with a space between weeks: `....... ====---`. */
-export function weeksOf({ kind, startsAtMs, endsAtMs }: CalendarLine, fromMs: number, weeks: number): string {
+function weeksOf({ kind, startsAtMs, endsAtMs }: CalendarLine, fromMs: number, weeks: number): string {
   const days = Array.from({ length: weeks * 7 }, (_, day) => {
     const [dayMs, nextMs] = [fromMs + day * DAY_MS, fromMs + (day + 1) * DAY_MS]
     return startsAtMs < nextMs && (endsAtMs ?? Infinity) > dayMs ? MARKS[kind] : ' '
@@ -96,7 +96,7 @@ export function mondayOf(nowMs: number): number {
 }
 
 /** Returns lines for calendar programs. Capacity without an end is shown for a day from its start, or from today. */
-export function iCalendarOf(lines: readonly CalendarLine[], nowMs: number): string {
+function iCalendarOf(lines: readonly CalendarLine[], nowMs: number): string {
   const { default: ical } = require('ical-generator') as typeof icalLibrary
   const calendar = ical({
     name: 'Crucible capacity',
@@ -120,7 +120,10 @@ const TITLE_WIDTH = { most: 60, least: 24 }
 /** Width of a week with the bar after it. */
 const WEEK_WIDTH = 8
 
-/** Returns how many weeks fit next to a column of titles. A terminal that is too narrow for all of them gets several parts. */
+/**
+ * Returns how many weeks fit next to a column of titles. A terminal that is too narrow for all of them gets several parts.
+ * @internal A test goes over widths of terminals.
+ */
 export function calendarLayout(
   lines: readonly CalendarLine[],
   { width, weeks }: { width: number; weeks: number },

@@ -10,7 +10,7 @@ export type Format = (typeof FORMATS)[number]
 /** Version of the documents for programs; it changes when a field changes its meaning or is removed. */
 export const SCHEMA = 'truffle/1'
 
-export type Cell = string | number | boolean | null | readonly Cell[] | { readonly [name: string]: Cell }
+type Cell = string | number | boolean | null | readonly Cell[] | { readonly [name: string]: Cell }
 export type Row = Readonly<Record<string, Cell>>
 
 /** A Region that did not answer. */
@@ -40,7 +40,7 @@ export interface Answer {
   ending?: ErrorKind
 }
 
-export function documentOf({ command, results, more, unanswered, notes }: Answer): object {
+function documentOf({ command, results, more, unanswered, notes }: Answer): object {
   return { schema: SCHEMA, command, ...more, results, unanswered, notes }
 }
 
@@ -115,7 +115,7 @@ function sentence(text: string): string {
 }
 
 /** RFC 4180, with a line of names even without rows. */
-export function csv(columns: readonly string[], rows: readonly Row[]): string {
+function csv(columns: readonly string[], rows: readonly Row[]): string {
   const lines = [columns, ...rows.map((row) => columns.map((name) => row[name] ?? null))]
   return lines.map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join('')
 }

@@ -29,7 +29,7 @@ export function listArgument(text: string, before: string[] = []): string[] {
   return [...before, ...given]
 }
 
-export function timeoutArgument(text: string): number {
+function timeoutArgument(text: string): number {
   // Seconds, as other tools take them.
   const timeoutMs = /^\d+$/.test(text.trim()) ? Number(text) * SECOND_MS : durationOf(text)
   if (timeoutMs > 0) return timeoutMs

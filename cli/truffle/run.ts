@@ -74,7 +74,7 @@ function withoutFormat(args: readonly string[]): string[] {
 }
 
 /** Reads the requested format before the command line is parsed, so that a parsing error has it too. */
-export function formatOf(args: readonly string[]): Format {
+function formatOf(args: readonly string[]): Format {
   const end = args.indexOf('--')
   const own = end === -1 ? args : args.slice(0, end)
   let format: Format = own.includes('--json') ? 'json' : 'table'

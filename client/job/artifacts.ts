@@ -144,7 +144,7 @@ export async function downloadArtifacts(
 }
 
 /** An artifact that could not be downloaded. */
-export interface FailedCopy {
+interface FailedCopy {
   path: string
   reason: string
 }

@@ -1,9 +1,8 @@
 /** The documents of an attempt that is not settled. */
-import type { Billing } from '../../core/documents'
-import type { MachineHandle } from '../../core/handle'
 import type * as documents from '../../intake/documents'
 import { ignoreBadDocument, readDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
+import { readBilling, readMachine } from '../../storage/machines'
 import type { ObjectStore } from '../../storage/store'
 import type { AttemptDocumentsRead } from './view'
 
@@ -16,32 +15,12 @@ export async function readAttempt(
   const { parseBeat, parseLease } = require('../../intake/documents') as typeof documents
   const [beat, machine, lease] = await Promise.all([
     readDocument(store, layout.beat(jobId, attempt), parseBeat).catch(ignoreBadDocument),
-    readMachine(store, jobId, attempt),
+    readMachine(store, { jobId, attempt }),
     readDocument(store, layout.lease(jobId, attempt), parseLease).catch(ignoreBadDocument),
   ])
   const metered = lease?.metered
   // The reports of the watch begin with the billing, so the document is only needed before them.
   const billing =
-    machine !== undefined && metered === undefined ? await readBilling(store, jobId, attempt) : undefined
+    machine !== undefined && metered === undefined ? await readBilling(store, { jobId, attempt }) : undefined
   return { attempt, beat, machine, metered, billing, leaseMs: lease?.ttlMs }
-}
-
-/** Reads when the billing of an attempt's machine began, for providers with queues. Only our own activities write this document. */
-export async function readBilling(
-  store: ObjectStore,
-  jobId: string,
-  attempt: number,
-): Promise<Billing | undefined> {
-  const key = layout.billing(jobId, attempt)
-  return readDocument(store, key, (text) => JSON.parse(text) as Billing).catch(ignoreBadDocument)
-}
-
-/** Reads the machine of an attempt's launch. Only our own activities write this document. */
-export async function readMachine(
-  store: ObjectStore,
-  jobId: string,
-  attempt: number,
-): Promise<MachineHandle | undefined> {
-  const key = layout.machine(jobId, attempt)
-  return readDocument(store, key, (text) => JSON.parse(text) as MachineHandle).catch(ignoreBadDocument)
 }

@@ -6,13 +6,13 @@ import { formatDuration, formatInstant, SECOND_MS } from '../../core/time/time'
 import { parseBeat, parseDrain, parseLimits, parseRestores } from '../../intake/documents'
 import { ignoreBadDocument, readDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
+import { readBilling, readMachine } from '../../storage/machines'
 import { eachOf } from '../../storage/parallel'
 import { readRecords } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
 import type { Context } from '../context'
 import { submissionOf } from './history'
 import { attemptsOf } from './logs'
-import { readBilling, readMachine } from './attempt-documents'
 import { noSuchJob } from './read-view'
 
 /** An event of a job. @experimental */
@@ -84,8 +84,8 @@ async function documentEvents(
 
 async function machineEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
   const [machine, billing] = await Promise.all([
-    readMachine(store, jobId, attempt),
-    readBilling(store, jobId, attempt),
+    readMachine(store, { jobId, attempt }),
+    readBilling(store, { jobId, attempt }),
   ])
   if (machine === undefined) return []
   const { capacityType, type, place, priceMicroUsdPerHour } = machine.realised

@@ -1,4 +1,5 @@
 /** Reads job files and flags, for callers of `submit`. */
+import { defined } from '../../core/defined'
 import type { JobSpec } from '../../core/job/job'
 import { MICRO_USD_PER_USD, type MicroUsd } from '../../core/money/money'
 import { formatBackendChoice } from '../../core/offer'
@@ -103,8 +104,4 @@ function range(bounds: Range | undefined, unit = ''): string | undefined {
 
 function duration(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : `${(ms / SECOND_MS).toFixed(3)}s`
-}
-
-function defined(fields: JobFields): JobFields {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }

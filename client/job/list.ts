@@ -162,7 +162,7 @@ function matches({ states = [], owner, name, backend }: ListFilter, job: JobSumm
   )
 }
 
-/** The matches in Temporal's search attributes; at most its limit. */
+/** The matches in Temporal's search attributes; at most its limit. @internal A test asks the index without a store. */
 export async function findJobs(client: Client, filter: ListFilter): Promise<WorkflowExecutionInfo[]> {
   const limit = filter.limit ?? LIST_LIMIT
   const found: WorkflowExecutionInfo[] = []

@@ -133,7 +133,7 @@ const BETWEEN_TRIES = 1
 /** `temporal.api.enums.v1.ApplicationErrorCategory.APPLICATION_ERROR_CATEGORY_BENIGN` */
 const BENIGN = 1
 
-/** The tasks that Temporal retries in a workflow, and the reasons. */
+/** The tasks that Temporal retries in a workflow, and the reasons. @internal Tests wait until a workflow is in trouble. */
 export function troubleOf({ raw }: Pick<WorkflowExecutionDescription, 'raw'>): TroubleView | null {
   const tries = raw?.pendingWorkflowTask?.attempt ?? 1
   if (tries > STUCK_AFTER_TRIES)

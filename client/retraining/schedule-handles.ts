@@ -16,7 +16,7 @@ import { isOpenStatus } from '../../core/workflow-status'
 import type { ScheduleRevision } from '../../storage/schedules'
 import type { Context } from '../context'
 
-export const OVERLAP_POLICY = {
+const OVERLAP_POLICY = {
   queue: 'BUFFER_ALL',
   skip: 'SKIP',
   allow: 'ALLOW_ALL',

@@ -33,7 +33,7 @@ export const EVIDENCE_KINDS = [
   /** Unchanged for a while. */
   'quiet',
 ] as const
-export type EvidenceKind = (typeof EVIDENCE_KINDS)[number]
+type EvidenceKind = (typeof EVIDENCE_KINDS)[number]
 
 export interface Evidence {
   kind: EvidenceKind

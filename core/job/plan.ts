@@ -18,6 +18,7 @@ import type { OfferExplained } from '../arithmetic'
 /**
  * Reasons for excluding an offer, one for each requirement of a job and each obstacle; programs may rely on them. `deadline` to `billed-on`
  * are requirements as in the job file.
+ * @internal Tests go over all of them.
  */
 export const REJECTION_CODES = [
   'deadline',
@@ -172,7 +173,7 @@ export interface Plan {
 }
 
 /** Number of best placements that are recorded and sent in full. */
-export const PLACEMENTS_IN_FULL = 20
+const PLACEMENTS_IN_FULL = 20
 
 /** A plan as it is recorded: its best placements, with counts of the others. The recorded inputs and offers reproduce all of it. */
 export interface PlanExcerpt extends Omit<Plan, 'rejections'> {

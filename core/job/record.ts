@@ -60,7 +60,7 @@ export interface RecordedPlan {
 }
 
 /** Inputs of the plan in addition to the job's. The offers are in `market/`, under their digests. */
-export interface RecordedFacts extends Omit<PlanFacts, 'answers'> {
+interface RecordedFacts extends Omit<PlanFacts, 'answers'> {
   market: MarketReading[]
 }
 

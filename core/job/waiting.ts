@@ -100,7 +100,7 @@ export function isLineMessage(message: string): boolean {
   return message.startsWith(ABOUT_LINE)
 }
 
-export function ordinal(count: number): string {
+function ordinal(count: number): string {
   const isTeen = Math.floor(count / 10) % 10 === 1
   const ending = isTeen ? 'th' : (['th', 'st', 'nd', 'rd'][count % 10] ?? 'th')
   return `${count}${ending}`

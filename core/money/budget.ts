@@ -17,7 +17,7 @@ import { CLOCK_SLACK_MS, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../time/t
 import { stoppingMs, type Timing } from '../time/timing'
 
 /** Ten years, the longest affordable time: within the range of every timer and exact in every number. */
-export const AFFORDABLE_MAX_MS = 3_650 * DAY_MS
+const AFFORDABLE_MAX_MS = 3_650 * DAY_MS
 
 /** Spending limit of one attempt. The runner computes from it when its machine must be off if the control plane never reports again. */
 export interface AttemptBudget {
@@ -113,6 +113,6 @@ export function startsWithinMs(
 }
 
 /** Time reserved for a machine without a started runner: only the power-off, by a timer that starts with the machine's clock. */
-export function bootReserveMs({ powerOffMs }: Pick<Timing, 'powerOffMs'>): number {
+function bootReserveMs({ powerOffMs }: Pick<Timing, 'powerOffMs'>): number {
   return powerOffMs + CLOCK_SLACK_MS
 }

@@ -199,8 +199,6 @@ export interface SplitReservationTask extends ReservationTask {
 export interface CapacitySurvey {
   account: string
   owned: OwnedReservation[]
-  /** Ids of the requests that owned reservations serve, by the reservations' ids. */
-  serves: Record<string, string>
   /** Quotes for the request, the best first. */
   quotes: JudgedQuote[]
   unseen: string[]
@@ -229,7 +227,7 @@ export interface ReservingActivities {
   splitReservation(input: SplitReservationTask): Promise<OwnedReservation>
 }
 
-export interface TellTask {
+interface TellTask {
   /** Reservation whose webhook is used. */
   webhookOf: string
   status: ReservationStatus

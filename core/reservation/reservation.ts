@@ -15,19 +15,10 @@ export type ReservationKind = (typeof RESERVATION_KINDS)[number]
  * Phases of a reservation. `unpaid`: bought, but the payment is not confirmed. `assessing`: not yet accepted by the provider. `delayed`:
  * past its start without the capacity. `ending`: released, but still charged. `failed`: the payment failed or the provider refused; nothing
  * is held.
+ * @experimental
  */
-export const RESERVATION_PHASES = [
-  'unpaid',
-  'assessing',
-  'scheduled',
-  'delayed',
-  'active',
-  'ending',
-  'ended',
-  'failed',
-] as const
-/** @experimental */
-export type ReservationPhase = (typeof RESERVATION_PHASES)[number]
+export type ReservationPhase =
+  'unpaid' | 'assessing' | 'scheduled' | 'delayed' | 'active' | 'ending' | 'ended' | 'failed'
 
 /** Whether a phase means that capacity is held now or later. */
 export function isHeld(phase: ReservationPhase): boolean {

@@ -91,23 +91,21 @@ export interface ReservationCarry {
 /**
  * `undecided`: a purchase was sent, and it cannot be determined whether it was made; a person decides. `unavailable`: nothing was found in
  * time. `ended`: over, by its end or by a release. Final states: `ended`, `rejected`, `unavailable`, `failed`.
+ * @experimental
  */
-export const RESERVATION_STATES = [
-  'searching',
-  'awaiting-approval',
-  'buying',
-  'undecided',
-  'unpaid',
-  'scheduled',
-  'active',
-  'releasing',
-  'ended',
-  'rejected',
-  'unavailable',
-  'failed',
-] as const
-/** @experimental */
-export type ReservationState = (typeof RESERVATION_STATES)[number]
+export type ReservationState =
+  | 'searching'
+  | 'awaiting-approval'
+  | 'buying'
+  | 'undecided'
+  | 'unpaid'
+  | 'scheduled'
+  | 'active'
+  | 'releasing'
+  | 'ended'
+  | 'rejected'
+  | 'unavailable'
+  | 'failed'
 
 export function isReservationFinal(state: ReservationState): boolean {
   return ['ended', 'rejected', 'unavailable', 'failed'].includes(state)
@@ -171,18 +169,15 @@ export interface ReservationStatus {
 }
 
 /** Events of a reservation: a person must or may act, or money is at stake. @experimental */
-export const RESERVATION_EVENTS = [
-  'waits-for-approval',
-  'undecided',
-  'payment-failed',
-  'begins',
-  'idle',
-  'released',
-  'changed-by-provider',
-  'extended',
-] as const
-/** @experimental */
-export type ReservationEvent = (typeof RESERVATION_EVENTS)[number]
+export type ReservationEvent =
+  | 'waits-for-approval'
+  | 'undecided'
+  | 'payment-failed'
+  | 'begins'
+  | 'idle'
+  | 'released'
+  | 'changed-by-provider'
+  | 'extended'
 
 /** Posted to the webhook, once for what happened once. @experimental */
 export interface ReservationNews {

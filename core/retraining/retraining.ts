@@ -39,7 +39,7 @@ export interface ReservedStep extends Pick<
 }
 
 /** A step that reserves no capacity: the job takes the best offer when the window opens. @experimental */
-export interface UnreservedStep {
+interface UnreservedStep {
   kind: 'unreserved'
   backends: readonly BackendChoice[]
   regions?: readonly string[]
@@ -68,7 +68,7 @@ export interface OverrunRule {
 
 export const DIRECTIONS = ['lower', 'higher'] as const
 /** @experimental */
-export type Direction = (typeof DIRECTIONS)[number]
+type Direction = (typeof DIRECTIONS)[number]
 
 /** How much worse than the model in production the new model may be: in units of the metric, or as a share of its value. @experimental */
 export interface Tolerance {

@@ -45,25 +45,22 @@ export interface RetrainCarry {
   recordSeq: number
 }
 
-/** `trained`: a model exists, and the file has no promotion. `kept`: the gate or a person kept the model in production. */
-export const RETRAIN_STATES = [
-  'starting',
-  'searching',
-  'waiting',
-  'checking',
-  'training',
-  'evaluating',
-  'awaiting-approval',
-  'promoting',
-  'promoted',
-  'trained',
-  'kept',
-  'failed',
-  'skipped',
-  'cancelled',
-] as const
-/** @experimental */
-export type RetrainState = (typeof RETRAIN_STATES)[number]
+/** `trained`: a model exists, and the file has no promotion. `kept`: the gate or a person kept the model in production. @experimental */
+export type RetrainState =
+  | 'starting'
+  | 'searching'
+  | 'waiting'
+  | 'checking'
+  | 'training'
+  | 'evaluating'
+  | 'awaiting-approval'
+  | 'promoting'
+  | 'promoted'
+  | 'trained'
+  | 'kept'
+  | 'failed'
+  | 'skipped'
+  | 'cancelled'
 
 export function isRetrainFinal(state: RetrainState): boolean {
   return ['promoted', 'trained', 'kept', 'failed', 'skipped', 'cancelled'].includes(state)

@@ -13,14 +13,14 @@ export const WEEKDAYS = [
   'saturday',
 ] as const
 /** @experimental */
-export type Weekday = (typeof WEEKDAYS)[number]
+type Weekday = (typeof WEEKDAYS)[number]
 
 /** The day of a month. A day that a month does not have is its last one. @experimental */
 export type DayRule =
   { kind: 'date'; day: number | 'last' } | { kind: 'weekday'; weekday: Weekday; nth: 1 | 2 | 3 | 4 | 'last' }
 
 /** Days on which nothing may start, the last one included; as `YYYY-MM-DD`. @experimental */
-export interface Blackout {
+interface Blackout {
   from: string
   to: string
 }

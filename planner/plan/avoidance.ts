@@ -30,7 +30,7 @@ export function stillAvoided(avoid: readonly Avoidance[], passedMs: number): Avo
 }
 
 /** Returns why an offer is avoided for that reason, individually or with its whole place; `undefined` if it is not avoided. */
-export function avoidanceOf(
+function avoidanceOf(
   offer: Offer,
   avoid: readonly Avoidance[],
   why: Avoidance['why'],

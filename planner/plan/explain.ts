@@ -61,7 +61,7 @@ function moneyOf(offer: Offer, expected: Forecasted): string {
 }
 
 /** `$2.21/h`, `$2.21/h, 10 % discount on $2.46/h` */
-export function discountedInWords({
+function discountedInWords({
   priceMicroUsdPerHour: price,
   listPriceMicroUsdPerHour: list,
 }: Pick<Offer, 'priceMicroUsdPerHour' | 'listPriceMicroUsdPerHour'>): string {

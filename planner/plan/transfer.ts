@@ -9,7 +9,7 @@ import type { PlanRequest } from './request'
 import { workOn } from './work'
 
 /** Data that a job transfers between its machines and the store. */
-export interface Traffic {
+interface Traffic {
   /** Size of the code and, once known, of files sent with it. Each machine reads it. */
   bundleBytes?: number
   /** The newest checkpoint of the job, or of one of its name. */

@@ -17,14 +17,14 @@ import {
 } from '../plan/avoidance'
 
 /** Unreachable machines in a row after which the network is at fault, and not the machine. */
-export const UNREACHABLE_MAX = 1
+const UNREACHABLE_MAX = 1
 /** A remaining budget must last this long at the highest price to justify another machine, which needs minutes until it works. */
-export const WORTH_ANOTHER_MS = 10 * MINUTE_MS
+const WORTH_ANOTHER_MS = 10 * MINUTE_MS
 /** Least share of its budget that a machine stopped by it has used: prices vary by less. */
 const USED_LEAST_PART = 1 / 20
 /** First pause before a retry after trouble; doubled each time in a row. */
-export const BACKOFF_FIRST_MS = 2 * SECOND_MS
-export const BACKOFF_MAX_MS = 5 * MINUTE_MS
+const BACKOFF_FIRST_MS = 2 * SECOND_MS
+const BACKOFF_MAX_MS = 5 * MINUTE_MS
 
 type Facts = Pick<
   DecideInput,

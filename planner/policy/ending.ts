@@ -37,7 +37,7 @@ const LOGIN_HINT =
   'Correct the name under image, or set image_login to a user and a token with read access; for Amazon ECR, give the role of the machine the policy AmazonEC2ContainerRegistryReadOnly.'
 const REGISTRY_HINT = 'Check that it answers, and that the machines can reach it.'
 /** Pause after a registry failure: a machine has already waited for the registry, and the next one costs money again. */
-export const REGISTRY_PAUSE_MS = 5 * MINUTE_MS
+const REGISTRY_PAUSE_MS = 5 * MINUTE_MS
 
 type Failing = Exclude<
   ResultReason,

@@ -5,7 +5,7 @@ import type { Elsewhere, ExtensionDecision, JobInReservation } from '../../core/
 import { formatDuration, formatInstant, HOUR_MS, MINUTE_MS } from '../../core/time/time'
 
 /** Time before the end after which no provider sells an extension, with time for the purchase itself. */
-export const EXTENSION_DEADLINE_MS = HOUR_MS + 5 * MINUTE_MS
+const EXTENSION_DEADLINE_MS = HOUR_MS + 5 * MINUTE_MS
 /** Earlier, forecasts are worse; later, one failed look could be the last. */
 const EXTENSION_FROM_MS = 6 * HOUR_MS
 

@@ -4,6 +4,7 @@ import { plural } from '../../core/plural'
 import { boughtUntilMs, isHeld, type OwnedReservation } from '../../core/reservation/reservation'
 import type { PurchaseRule, ReservationState } from '../../core/reservation/reserving'
 import type { HeldSoFar, HoldOutcome } from '../../core/reservation/activities'
+import { STALE_MS } from '../../core/reservation/purchase-limits'
 import { isExtensionDue } from './extend'
 import { BEGIN_NOTICE_MS, earlyEnd, IDLE_WARNING_MS, newsOf, warningAbout } from './news'
 import { DAY_MS, formatDuration, formatInstant, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
@@ -27,8 +28,6 @@ export interface HoldFacts {
 const MISSES_MAX = 4
 const MISSED_LOOK_MS = 10 * MINUTE_MS
 const UNPAID_LOOK_MS = 5 * MINUTE_MS
-/** A list that shows it as held for longer than this after its return is right. */
-const STALE_MS = 15 * MINUTE_MS
 const RETURNED_LOOK_MS = 30 * SECOND_MS
 /** Intervals between observations. Hourly capacity is observed more often, because it costs money while it is idle. */
 const ACTIVE_LOOK_MS: Readonly<Record<OwnedReservation['kind'], number>> = {

@@ -99,16 +99,13 @@ export function rankQuotes(
 }
 
 /** Returns the figures of a quote, and the first limit that it breaks. The provider's own filters are not trusted. */
-export function judgeQuote(
-  { wish, rule }: Pick<CapacityFacts, 'wish' | 'rule'>,
-  quote: CapacityQuote,
-): JudgedQuote {
+function judgeQuote({ wish, rule }: Pick<CapacityFacts, 'wish' | 'rule'>, quote: CapacityQuote): JudgedQuote {
   const machineHourMicro = machineHourOf(quote)
   const refusal = unlike(wish, quote) ?? tooDear(rule, quote, machineHourMicro)
   return { quote, machineHourMicro, refusal }
 }
 
-/** The whole price: paid upfront, or for as long as an hourly one is committed or wanted. */
+/** The whole price: paid upfront, or for as long as an hourly one is committed or wanted. @internal A test goes over kinds of quotes. */
 export function wholePriceOf({
   upfrontMicro,
   perHourMicro,

@@ -64,7 +64,7 @@ export function earlyEnd({ reservation, held, nowMs }: HoldFacts): string | unde
 }
 
 /** Whether the notice of its start is due. */
-export function beginsSoon({ phase, startsAtMs }: OwnedReservation, nowMs: number): boolean {
+function beginsSoon({ phase, startsAtMs }: OwnedReservation, nowMs: number): boolean {
   return phase === 'scheduled' && startsAtMs !== undefined && startsAtMs - nowMs <= BEGIN_NOTICE_MS
 }
 

@@ -111,7 +111,7 @@ export function selects(of: string | null): (offer: Offer) => boolean {
   }
 }
 
-export function adjusted(value: number, { by, value: amount }: Pick<Adjustment, 'by' | 'value'>): number {
+function adjusted(value: number, { by, value: amount }: Pick<Adjustment, 'by' | 'value'>): number {
   if (by === 'set') return amount
   return by === 'add' ? value + amount : value * amount
 }

@@ -89,7 +89,7 @@ function inShort({ reasons: _reasons, risks: _risks, ...placement }: Placement):
   return placement
 }
 
-/** The arithmetic of a plan's first place; empty without one. */
+/** The arithmetic of a plan's first place; empty without one. @internal Tests check that the arithmetic of every recorded plan adds up. */
 export function arithmeticOfFirst(
   { input, facts }: Pick<Question, 'input' | 'facts'>,
   { placements: [best] }: Plan,

@@ -30,9 +30,6 @@ SAVE_SIGNALS = ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGINT")
 CHECKPOINT_STATES = ("complete", "settled", "quiet")
 EVIDENCE_KINDS = ("declared", "marker", "format", "next", "end", "went-on", "quiet")
 RESTORE_OUTCOMES = ("trying", "went-on", "failed")
-_OWN_REASONS = ("completed", "workload", "setup", "bundle", "input", "image", "secrets", "disk-full")
-_OWN_REASONS += ("image-login", "registry")
-RESULT_REASONS = _OWN_REASONS + ("interrupted", "lease", "late", "runner") + DRAIN_REASONS
 
 # SHA-256 is computed per part of this size (core/job/checkpoint.ts).
 PART_BYTES = 16 * 1024 * 1024
@@ -241,26 +238,6 @@ BEAT = record(
     optional=dict(_TIMES, **_CHECKPOINT_NEWS, **_TRACKERS, phases=_PHASES, rebalanceAtMs=whole(), saving=_SAVING),
 )
 
-RESULT = record(
-    {
-        "version": literal(1),
-        "attemptId": text,
-        "outcome": literal("succeeded", "stopped", "failed"),
-        "reason": literal(*RESULT_REASONS),
-        "message": text,
-        "exitCode": or_null(whole()),
-        "signal": or_null(text),
-        "progress": or_null(_PROGRESS),
-        "checkpoint": or_null(_checkpoint),
-        "restoredFrom": or_null(_checkpoint),
-        "artifacts": list_of(record({"path": text, "sizeBytes": whole(), "sha256": _sha256})),
-        "phases": _PHASES,
-        "logLines": whole(),
-        "finishedAtMs": whole(),
-    },
-    optional=dict(_TIMES, **_CHECKPOINT_NEWS, **_TRACKERS),
-)
-
 _RESTORE = record(
     {
         "checkpoint": _checkpoint,
@@ -300,22 +277,10 @@ MANIFEST = record(
     },
 )
 
-_LINE = {"n": whole(1), "t": whole(), "m": text}
-LOG_LINE = tagged(
-    "s",
-    {
-        "out": record(_LINE),
-        "err": record(_LINE),
-        "runner": record(_LINE),
-        "gap": record(dict(_LINE, lost=whole(1))),
-    },
-)
-
 HELPER_PROGRESS = record(
     {"step": whole(0, STEP_MAX)}, optional={"total": _whole_or_null, "loss": or_null(number)}
 )
 HELPER_SAVED = record({"path": inner_path_or_dot, "step": whole(0, STEP_MAX)})
-HELPER_STOP = record({"reason": text, "windowMs": whole()})
 
 
 def is_utf8(name: str) -> bool:

@@ -46,13 +46,6 @@ def manifest_name(revision: int = 1) -> str:
     return "manifest.json" if revision == 1 else "manifest.%d.json" % revision
 
 
-def parse_manifest_name(name: str) -> Optional[int]:
-    """Returns the revision in the name of a manifest, or None for another name."""
-    match = re.fullmatch(r"manifest(?:\.([1-9]\d{0,8}))?\.json", name)
-    revision = int(match.group(1) or 1) if match else None
-    return revision if revision is not None and manifest_name(revision) == name else None
-
-
 def stored_at(checkpoint: CheckpointId, path: str, revision: int = 1) -> str:
     """Returns the path of a file that was uploaded with this revision of a checkpoint, relative to the job's checkpoint folder."""
     return "%s/%s/%s" % (checkpoint.name, "files" if revision == 1 else "files.%d" % revision, path)
@@ -107,9 +100,6 @@ class Keys:
 
     def manifest(self, checkpoint: CheckpointId, revision: int = 1) -> str:
         return self.checkpoint(checkpoint) + manifest_name(revision)
-
-    def checkpoint_file(self, checkpoint: CheckpointId, path: str, revision: int = 1) -> str:
-        return self.stored_file(stored_at(checkpoint, path, revision))
 
     def stored_file(self, stored_at: str) -> str:
         """Returns the key of a file from `storedAt` of its manifest."""

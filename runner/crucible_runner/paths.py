@@ -37,7 +37,6 @@ class Paths:
         self.bin = self._of_job("bin")
         self.home = self._of_job("home")
         self.scratch = self._of_job("scratch")
-        self.tmp = self._at("tmp")
         # The folder is on the job's disk, because files are renamed or linked between it and the job's directories.
         self.near = self._of_job("tmp")
         self.staging = self._of_job("tmp/staging")

@@ -25,12 +25,12 @@ const PLAIN = {
 
 /** The SDK takes a while to load, and most commands never need it. */
 export type Sdk = typeof SdkTypes
-export function loadSdk(): Promise<Sdk> {
+function loadSdk(): Promise<Sdk> {
   silenceSdk()
   return import('@aws-sdk/client-s3')
 }
 
-export function clientConfig({ region, endpoint }: S3Place): S3ClientConfig {
+function clientConfig({ region, endpoint }: S3Place): S3ClientConfig {
   return {
     region: region ?? REGION_DEFAULT,
     followRegionRedirects: true,

@@ -35,7 +35,7 @@ export function makeS3Granter(place: S3Place, { roleArn, keys }: S3GrantOptions)
 }
 
 /** Grants of the AWS token service, or of a server with a compatible one (MinIO, Ceph): temporary keys, narrowed to one attempt. */
-export class S3Granter implements Granter {
+class S3Granter implements Granter {
   readonly #place: S3Place
   readonly #roleArn: string | undefined
   #client: Promise<STSClient> | undefined

@@ -16,7 +16,7 @@ import { uploadFrom } from './upload'
 /** Retries after a conflict: another put of the same key was in progress and ends soon. */
 const CONFLICTS_MAX = 10
 /** Metadata that identifies the writer of an object, so that it recognises its own put after a lost answer. */
-export const MARK = 'crucible-put'
+const MARK = 'crucible-put'
 
 /** The longest validity of a signature in S3. */
 const URL_SECONDS_MAX = 7 * 24 * 60 * 60

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { copyOnRecord } from '../../activities/copying'
+import { MockActivityEnvironment } from '@temporalio/testing'
+import { createCopyingActivities } from '../../activities/copying'
 import type { CopyOutcome } from '../../core/activities'
 import { checkpointId } from '../../core/job/checkpoint'
 import { readRecords } from '../../storage/record'
@@ -41,7 +42,8 @@ async function save(step: number, attempt = 1): Promise<void> {
 function copy(step: number): Promise<CopyOutcome> {
   const checkpoint = { id: checkpointId(step, 1), step, attempt: 1 }
   const input = { jobId: NEW, source: { jobId: OLD, checkpoint }, recordSeq: 2 }
-  return copyOnRecord({ store, now: () => 5 }, input, new AbortController().signal)
+  const { copyCheckpoint } = createCopyingActivities({ store, now: () => 5 })
+  return new MockActivityEnvironment().run(copyCheckpoint, input)
 }
 
 describe('copyCheckpoint', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals'
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity'
 import type * as common from '@temporalio/common'
 import { MockActivityEnvironment } from '@temporalio/testing'
-import { failureInterceptor, toApplicationFailure } from '../../activities/failures'
+import { failureInterceptor } from '../../activities/failures'
 import { BackendError } from '../../backends/errors'
 import { FAILURE_CLASSES, failureFrom, type Failure, type FailureClass } from '../../core/failure'
 import { PERSISTENT_ACTIVITIES } from '../../core/persistent-activities'
@@ -50,41 +50,42 @@ describe('what went wrong below', () => {
     }
   })
 
-  it('is tried again no sooner than the other side asked', () => {
+  it('is tried again no sooner than the other side asked', async () => {
     const failure: Failure = { class: 'throttled', message: 'slow down', retryAfterMs: 7_000 }
-    expect(toApplicationFailure(new BackendError(failure)).nextRetryDelay).toBe(7_000)
-    expect(toApplicationFailure(new BackendError({ class: 'throttled', message: '' })).nextRetryDelay).toBe(
-      undefined,
+    expect(await passedOn(new BackendError(failure))).toHaveProperty('nextRetryDelay', 7_000)
+    const other = new BackendError({ class: 'throttled', message: '' })
+    expect(await passedOn(other)).toHaveProperty('nextRetryDelay', undefined)
+  })
+
+  it('is nothing to warn of when it only takes its time', async () => {
+    const categoryOf = async (failure: Failure): Promise<unknown> =>
+      ((await passedOn(new BackendError(failure))) as ApplicationFailure).category
+    expect(await categoryOf({ class: 'transient', message: 'not yet', retryAfterMs: 500 })).toBe('BENIGN')
+    expect(await categoryOf({ class: 'transient', message: 'no answer' })).not.toBe('BENIGN')
+    expect(await categoryOf({ class: 'throttled', message: 'slow down', retryAfterMs: 500 })).not.toBe(
+      'BENIGN',
     )
   })
 
-  it('is nothing to warn of when it only takes its time', () => {
-    const categoryOf = (failure: Failure): string =>
-      toApplicationFailure(new BackendError(failure)).category as string
-    expect(categoryOf({ class: 'transient', message: 'not yet', retryAfterMs: 500 })).toBe('BENIGN')
-    expect(categoryOf({ class: 'transient', message: 'no answer' })).not.toBe('BENIGN')
-    expect(categoryOf({ class: 'throttled', message: 'slow down', retryAfterMs: 500 })).not.toBe('BENIGN')
-  })
-
-  it('is tried again whatever the store refuses, because that is no fact about the job', () => {
+  it('is tried again whatever the store refuses, because that is no fact about the job', async () => {
     const away = new StoreError('no answer', { isTransient: true, code: 'EIO' })
-    expect(toApplicationFailure(away)).toMatchObject({
+    expect(await passedOn(away)).toMatchObject({
       type: 'transient',
       nonRetryable: false,
       details: [{ class: 'transient', message: 'no answer', code: 'EIO' }],
     })
     const wrong = new StoreError('bad key', { isTransient: false })
-    expect(toApplicationFailure(wrong)).toMatchObject({ type: 'transient', nonRetryable: false })
+    expect(await passedOn(wrong)).toMatchObject({ type: 'transient', nonRetryable: false })
   })
 
-  it('keeps its raw code if it has no class', () => {
+  it('keeps its raw code if it has no class', async () => {
     const error = Object.assign(new Error('boom'), { code: 'EWHAT' })
-    expect(toApplicationFailure(error)).toMatchObject({
+    expect(await passedOn(error)).toMatchObject({
       type: 'unclassified',
       details: [{ class: 'unclassified', message: 'boom', code: 'EWHAT' }],
       cause: error,
     })
-    expect(toApplicationFailure('just text')).toMatchObject({ type: 'unclassified', message: 'just text' })
+    expect(await passedOn('just text')).toMatchObject({ type: 'unclassified', message: 'just text' })
   })
 })
 

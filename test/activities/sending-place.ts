@@ -68,7 +68,7 @@ export class Mortal {
 }
 
 /** A provider that recognises no repeated order, forgets ended machines and is slow to show new ones; times in milliseconds. */
-export const RUDE = { forgetsAfterMs: 10, listsLagMs: 15, effectWithinMs: 15, answersAfterMs: 2 } as const
+const RUDE = { forgetsAfterMs: 10, listsLagMs: 15, effectWithinMs: 15, answersAfterMs: 2 } as const
 
 /** The send of a worker that died may be in progress for this long. */
 const SEND_LIMIT_MS = patient(60)

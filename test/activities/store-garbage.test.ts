@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { OwnerLookup } from '../../activities/garbage/garbage'
-import { collectStoreGarbage } from '../../activities/garbage/store'
+import { createStoreActivities } from '../../activities/garbage/store'
 import type { CollectStoreGarbageInput } from '../../core/activities'
 import type { GarbageVerdict } from '../../core/messages'
 import { DAY_MS, HOUR_MS } from '../../core/time/time'
@@ -10,7 +10,7 @@ import { keepMarket, listMarket } from '../../storage/market'
 import { StoreError } from '../../storage/store'
 import { ownerOfKey, type UnfinishedUpload } from '../../storage/unfinished'
 import { answer, offer } from '../planner/wishes'
-import { Place } from './place'
+import { Place, surroundings } from './place'
 
 const DEPLOYMENT = 'dep-0123456789'
 type Fate = Awaited<ReturnType<OwnerLookup>>
@@ -36,8 +36,8 @@ const owners: OwnerLookup = async ({ jobId, attempt }) =>
 
 function collect(over: Partial<CollectStoreGarbageInput> = {}): Promise<GarbageVerdict[]> {
   const input = { deployment: DEPLOYMENT, candidates: ['u'], isDryRun: false, ...over }
-  const { signal } = new AbortController()
-  return collectStoreGarbage({ store: place.store, owners, now: place.now }, input, signal)
+  const { collectStoreGarbage } = createStoreActivities({ store: place.store, owners, now: place.now })
+  return surroundings().run(collectStoreGarbage, input)
 }
 
 function begun(agoMs: number, key?: string): void {

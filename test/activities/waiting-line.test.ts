@@ -17,6 +17,7 @@ let nowMs: number
 let store: MemoryStore
 let closed: string[]
 let woken: string[]
+let troubles: string[]
 const wake = async (jobId: string): Promise<void> => void woken.push(jobId)
 let line: WaitingLine
 
@@ -24,6 +25,7 @@ beforeEach(() => {
   nowMs = 1_000_000
   closed = []
   woken = []
+  troubles = []
   store = new MemoryStore(() => nowMs)
   line = new WaitingLine({
     store,
@@ -32,6 +34,7 @@ beforeEach(() => {
     backends: ['ec2', 'local'],
     near: ['local'],
     wake,
+    onTrouble: (error) => void troubles.push((error as Error).message),
     owners: ({ jobId }) => Promise.resolve(closed.includes(jobId) ? 'closed' : 'open'),
   })
 })
@@ -99,6 +102,15 @@ describe('the line of waiting jobs', () => {
   it('lets a job ask at once while there is no line', async () => {
     expect(await line.admit(await job('a', 1), { isWaiting: false })).toMatchObject({ kind: 'ask' })
     expect(await line.admit(await job('b', 2), { isWaiting: false })).toMatchObject({ kind: 'ask' })
+  })
+
+  it('lets a job ask when the store fails, and reports why', async () => {
+    const input = await job('a', 1)
+    jest.spyOn(store, 'list').mockImplementation(() => {
+      throw new Error('the store is away')
+    })
+    expect(await line.admit(input, { isWaiting: true })).toEqual({ kind: 'ask' })
+    expect(troubles).toEqual(['the store is away'])
   })
 
   it('lets only the oldest of equal wishes ask, and tells the others their places', async () => {

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { analysisDocument, analyze, type PythonParser } from '../../packages/analyzer/src/analyze'
+import { analyze, type PythonParser } from '../../packages/analyzer/src/analyze'
+import { analysisDocument } from '../../packages/analyzer/src/report'
 import { filesOf, inWords, judge, parser, samplesIn, score, type Score } from './corpus'
 
 /**

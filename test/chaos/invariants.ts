@@ -25,7 +25,7 @@ export interface JobStory {
   attempts: AttemptStory[]
 }
 
-export interface AttemptStory {
+interface AttemptStory {
   number: number
   settlement: Settlement
 }

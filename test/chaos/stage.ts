@@ -55,7 +55,7 @@ export interface StageOptions {
   disks: readonly DiskName[]
 }
 
-export interface Parts {
+interface Parts {
   server: Server
   orchestrator: Part
   backendWorker: Part

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { attemptIdOf, attemptWorkflowId } from '../../core/queues'
-import { readMachine } from '../../client/job/attempt-documents'
+import { readMachine } from '../../storage/machines'
 import { killMachine, machineProcesses, partsOf, processesOf, signal } from './machines'
 import { inWords, type Fault, type Strike } from './plan'
 import type { Part } from './part'
@@ -106,7 +106,7 @@ export class Striker {
       case 'kill-machine':
         return killMachine(attemptId) > 0
       case 'notice': {
-        const machine = await readMachine(context.store, sight.jobId, struck.attempt)
+        const machine = await readMachine(context.store, { jobId: sight.jobId, attempt: struck.attempt })
         if (machine === undefined || machineProcesses(attemptId).length === 0) return false
         const noticeMs = strike.ms === 0 ? null : strike.ms
         await provider.interrupt!(machine, { noticeMs }, { signal: this.signal })

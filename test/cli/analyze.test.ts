@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { analysisDocument } from '../../packages/analyzer/src/analyze'
+import { analysisDocument } from '../../packages/analyzer/src/report'
 import { World } from './outside'
 
 const SCRIPT = join(__dirname, '..', 'analyze', 'scripts', 'torch-epochs-full', 'train.py')

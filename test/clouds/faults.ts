@@ -9,7 +9,7 @@ export interface Where {
 }
 
 /** A fault as it is written in a world, for one kind. */
-export type TextOf<K extends FaultKind> = Extract<FaultText, { fault: K }>
+type TextOf<K extends FaultKind> = Extract<FaultText, { fault: K }>
 
 /**
  * One rule of each kind, as bad as a job must be able to bear; for a kind that a provider's jobs do not meet here, why. A new kind needs its

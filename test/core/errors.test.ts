@@ -4,7 +4,7 @@ import { BackendError } from '../../backends/errors'
 import { toCrucibleError } from '../../client/errors'
 import { isCoded } from '../../core/errors'
 import { carrying, FAILURE_CLASSES, failureFrom } from '../../core/failure'
-import type * as files from '../../intake/documents'
+import type * as files from '../../storage/store'
 import { StoreError } from '../../storage/store'
 
 it.each(FAILURE_CLASSES)('a failure of class %s crosses Temporal whole', (failureClass) => {
@@ -26,15 +26,13 @@ it.each(FAILURE_CLASSES)('a failure of class %s crosses Temporal whole', (failur
 })
 
 it('an error of a second copy of its module is recognised by its code', () => {
-  const load = () => jest.requireActual<typeof files>('../../intake/documents')
-  const { DocumentError } = load()
   jest.resetModules()
-  const copy = load()
-  expect(copy.DocumentError).not.toBe(DocumentError)
-  const error = new copy.DocumentError('beat', 'seq: expected number')
-  expect(error instanceof DocumentError).toBe(false)
-  expect(isCoded(error, 'document')).toBe(true)
-  expect(isCoded(error, 'store')).toBe(false)
+  const copy = jest.requireActual<typeof files>('../../storage/store')
+  expect(copy.StoreError).not.toBe(StoreError)
+  const error = new copy.StoreError('no answer', { isTransient: true })
+  expect(error instanceof StoreError).toBe(false)
+  expect(isCoded(error, 'store')).toBe(true)
+  expect(isCoded(error, 'document')).toBe(false)
 })
 
 it.each([undefined, null, 'text', new Error('text'), { name: 'StoreError' }])('%p has no code', (thrown) => {

@@ -1,11 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import {
-  attemptIdOf,
-  JOB_ID_PATTERN,
-  parseAttemptId,
-  parseRetrainScheduleId,
-  retrainScheduleId,
-} from '../../core/queues'
+import { attemptIdOf, JOB_ID_PATTERN, parseAttemptId } from '../../core/queues'
 import { DEFAULT_TIMING, FILE_STORE_PACE, rehearsalTiming, stoppingMs } from '../../core/time/timing'
 
 describe('an id', () => {
@@ -13,12 +7,6 @@ describe('an id', () => {
     expect(parseAttemptId(attemptIdOf('train-7', 12))).toEqual({ jobId: 'train-7', attempt: 12 })
     for (const other of ['train', '-7', 'train-', 'train-7-s1', 'a\ntrain-7'])
       expect([other, parseAttemptId(other)]).toEqual([other, undefined])
-  })
-
-  it('of a schedule has its name', () => {
-    expect(parseRetrainScheduleId(retrainScheduleId('churn-2'))).toBe('churn-2')
-    for (const other of ['retrain/', 'retrain/Churn', 'my-retrain/churn', 'retrain/churn/1', 'job/churn'])
-      expect([other, parseRetrainScheduleId(other)]).toEqual([other, undefined])
   })
 
   it.each<[string, boolean]>([

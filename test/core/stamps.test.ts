@@ -7,11 +7,11 @@ import {
   signalProblem,
   stamped,
   startProblem,
-  STAMP_SLACK_MS,
   unstamped,
   updateProblem,
   type Stamp,
 } from '../../core/stamps'
+import { HOUR_MS } from '../../core/time/time'
 
 const NOW_MS = Date.parse('2027-01-31T12:00:00Z')
 const RUN = { workflowType: 'job', startedAtMs: NOW_MS }
@@ -32,7 +32,7 @@ describe('a stamp', () => {
 
 describe('startProblem', () => {
   it.each<[string, Stamp, Partial<Parameters<typeof startProblem>[1]>]>([
-    ['a client', { kind: 'start', name: 'job', atMs: NOW_MS + STAMP_SLACK_MS }, {}],
+    ['a client', { kind: 'start', name: 'job', atMs: NOW_MS + HOUR_MS }, {}],
     ['a schedule', { kind: 'schedule', name: 'job' }, {}],
     ['its parent', { kind: 'child', name: 'job', run: 'r1' }, { parentRun: 'r1' }],
     ['the run before', { kind: 'continue', name: 'job', run: 'r1' }, { continuedFrom: 'r1' }],
@@ -43,8 +43,8 @@ describe('startProblem', () => {
   it.each<[string, Stamp | undefined, Partial<Parameters<typeof startProblem>[1]>]>([
     ['without a stamp', undefined, {}],
     ['for another type', { kind: 'start', name: 'attempt', atMs: NOW_MS }, {}],
-    ['of long ago', { kind: 'start', name: 'job', atMs: NOW_MS - STAMP_SLACK_MS - 1 }, {}],
-    ['of the future', { kind: 'start', name: 'job', atMs: NOW_MS + STAMP_SLACK_MS + 1 }, {}],
+    ['of long ago', { kind: 'start', name: 'job', atMs: NOW_MS - HOUR_MS - 1 }, {}],
+    ['of the future', { kind: 'start', name: 'job', atMs: NOW_MS + HOUR_MS + 1 }, {}],
     ['for the child of another run', { kind: 'child', name: 'job', run: 'r1' }, { parentRun: 'r2' }],
     ['for a child that has no parent', { kind: 'child', name: 'job', run: 'r1' }, {}],
     ['of another chain of runs', { kind: 'continue', name: 'job', run: 'r1' }, { continuedFrom: 'r2' }],
@@ -61,9 +61,7 @@ describe('updateProblem', () => {
   it('accepts an update once', () => {
     expect(updateProblem(stamp, update)).toBeUndefined()
     expect(updateProblem(stamp, { ...update, updateId: 'u2' })).toMatch(/second time/)
-    expect(updateProblem(stamp, { ...update, runStartedAtMs: NOW_MS + 2 * STAMP_SLACK_MS })).toMatch(
-      /second time/,
-    )
+    expect(updateProblem(stamp, { ...update, runStartedAtMs: NOW_MS + 2 * HOUR_MS })).toMatch(/second time/)
   })
 
   it('refuses one that was signed for something else, or not at all', () => {

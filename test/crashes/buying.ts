@@ -146,7 +146,7 @@ function breachesOf(
 }
 
 /** The blocks that a cloud has sold, each to the reservation that `intentOf` names. */
-export function salesOf(cloud: Cloud, intentOf: (id: string) => string): Sale[] {
+function salesOf(cloud: Cloud, intentOf: (id: string) => string): Sale[] {
   return cloud.reservations().map(({ id, bill }) => ({
     id,
     intent: intentOf(id),

@@ -69,7 +69,7 @@ export function documentAt(key: string, body?: unknown): string {
   if (/\/record\/\d+\.json$/.test(key)) return `record ${body === undefined ? '' : kindOf(body)}`.trim()
   if (key.startsWith('hand-overs/') || key.includes('/hand-overs/')) return 'hand-over'
   if (key.includes('/sends/')) return file.endsWith('-outcome.json') ? 'outcome of a send' : 'mark of a send'
-  const folder = /(?:^|\/)(market|limits|logs|files|runners|waiting)\//.exec(key)?.[1]
+  const folder = /(?:^|\/)(ended|market|limits|logs|files|runners|waiting)\//.exec(key)?.[1]
   // What is put to try the store has another name each time.
   return folder ?? (UUID.test(file) ? 'probe' : file)
 }

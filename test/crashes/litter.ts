@@ -7,7 +7,7 @@ import {
   type RunInstancesCommandInput,
   type Tag,
 } from '@aws-sdk/client-ec2'
-import { IMAGE } from '../clouds/providers/ec2'
+import { DEFAULT_IMAGE } from '../backends/ec2/harness'
 import { until } from '../support/until'
 import type { Site } from './site'
 
@@ -71,7 +71,7 @@ async function run(
 ): Promise<string> {
   const { Instances } = await client.send(
     new RunInstancesCommand({
-      ImageId: `resolve:ssm:${IMAGE.replace('{arch}', 'x86_64')}`,
+      ImageId: `resolve:ssm:${DEFAULT_IMAGE.replace('{arch}', 'x86_64')}`,
       InstanceType: TYPE,
       MinCount: 1,
       MaxCount: 1,

@@ -24,7 +24,7 @@ interface Caller {
 
 const callers = new AsyncLocalStorage<Caller>()
 
-export class ProcessDied extends Error {
+class ProcessDied extends Error {
   constructor() {
     super('the process of this call is dead')
   }

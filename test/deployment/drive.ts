@@ -9,7 +9,7 @@ import type { Programs } from './programs'
 import { patient } from '../support/patience'
 
 export const SERVICES = ['postgresql', 'temporal', 'object-storage', 'orchestrator', 'worker-local'] as const
-export type ServiceName = (typeof SERVICES)[number]
+type ServiceName = (typeof SERVICES)[number]
 
 export interface DriveOptions {
   programs: Programs

@@ -28,7 +28,7 @@ const COMPOSE = parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'), { 
   configs: Record<string, { content: string }>
 }
 const HEALTHY_LIMIT_MS = patient(90_000)
-export const PASSWORDS = { database: 'password-of-tests', store: 'secret-of-tests' }
+const PASSWORDS = { database: 'password-of-tests', store: 'secret-of-tests' }
 
 /** What a backup consists of. */
 export interface Backup {

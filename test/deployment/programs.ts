@@ -26,7 +26,7 @@ const home = (): string => process.env['CRUCIBLE_HOME'] ?? join(homedir(), '.cru
 const serverFolder = (): string => join(home(), 'cache', 'temporal-server', SERVER_VERSION)
 
 /** Why the deployment cannot run on this machine now; `undefined` when it can. Downloads and builds nothing. */
-export function missingProgram(): string | undefined {
+function missingProgram(): string | undefined {
   if (process.platform !== 'linux') return 'it reads /proc, which only Linux has'
   if (postgresqlFolder() === undefined)
     return 'PostgreSQL is not installed (Debian: apt-get install postgresql)'

@@ -2,14 +2,15 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import type { RecoveryView } from '../../client/job/job-view'
+import type { RunnerResult } from '../../core/documents'
 import { FAILURE_CLASSES, type FailureClass } from '../../core/failure'
 import { EMPTY_LEDGER, type Decision, type Ledger } from '../../core/job/ledger'
 import { OFFERS_PER_ORDER_MAX } from '../../planner/plan/assumptions'
 import { ASSUMED_UPLOAD_BYTES_PER_SECOND, SAVED_WITHIN_MS } from '../../core/job/saving'
-import { formatDuration, SECOND_MS } from '../../core/time/time'
+import { formatDuration, MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import { DEFAULT_TIMING } from '../../core/time/timing'
-import { BACKOFF_MAX_MS, decide } from '../../planner/policy/decide'
-import { REGISTRY_PAUSE_MS } from '../../planner/policy/ending'
+import { decide } from '../../planner/policy/decide'
+import { endFromResult } from '../../planner/policy/ending'
 import { firstColumnOf, namesIn, pageOf, tableOf } from './tables'
 
 const page = pageOf('reference/failures.md')
@@ -102,7 +103,9 @@ describe('docs/reference/failures.md', () => {
     expect(page).toContain(`(${ASSUMED_UPLOAD_BYTES_PER_SECOND / 2 ** 20} MiB/s where none was measured`)
     expect(page).toContain(`\`CRUCIBLE_SILENCE\` (${formatDuration(DEFAULT_TIMING.silenceMs)})`)
     expect(page).toContain(`\`CRUCIBLE_REGISTRY_WITHIN\` (${formatDuration(DEFAULT_TIMING.registryMs)})`)
-    expect(page).toContain(`leaves it alone for ${formatDuration(REGISTRY_PAUSE_MS)}`)
+    const end = endFromResult({ reason: 'registry', message: '' } as RunnerResult)
+    const pauseMs = end.kind === 'failed' ? end.failure.retryAfterMs! : 0
+    expect(page).toContain(`leaves it alone for ${formatDuration(pauseMs)}`)
     expect(OFFERS_PER_ORDER_MAX).toBe(20)
   })
 
@@ -123,7 +126,7 @@ describe('docs/reference/failures.md', () => {
     if (decision.kind !== 'again') return
     const [, pause] = /growing pauses up to (\w+)/.exec(does) ?? []
     expect(decision.afterMs > 0 || does.includes('asked for')).toBe(does.includes('pause'))
-    if (pause !== undefined) expect(pause).toBe(formatDuration(BACKOFF_MAX_MS))
+    if (pause !== undefined) expect(pause).toBe(formatDuration(5 * MINUTE_MS))
     const [, alone] = /avoids the \w+ for (\w+)/.exec(does) ?? []
     expect(decision.avoid.map(({ forMs }) => formatDuration(forMs))).toEqual(
       alone === undefined ? [] : [alone],

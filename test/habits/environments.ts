@@ -16,7 +16,7 @@ const BESIDE_DEBIAN_TORCH: Readonly<Record<string, string>> = {
 }
 
 /** The libraries of `habits --real` and `resumes`, by the environment that they share, as PyPI names them. */
-export const LIBRARIES = {
+const LIBRARIES = {
   torch: ['torch', 'lightning', 'transformers', 'accelerate', 'click'],
   plain: ['jax', 'flax', 'orbax-checkpoint', 'keras', 'scikit-learn', 'xgboost-cpu', 'lightgbm'],
 } as const

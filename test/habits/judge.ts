@@ -21,7 +21,7 @@ export const BREACHES = ['torn', 'failed', 'scratch', 'lost', 'deleted', 'window
  * A complete checkpoint existed when the program's own note says that a save was finished at least `settleMs` before the end of its
  * machine.
  */
-export type BreachKind = (typeof BREACHES)[number]
+type BreachKind = (typeof BREACHES)[number]
 
 export interface Breach {
   kind: BreachKind

@@ -107,7 +107,7 @@ function command(
 }
 
 /** How a report differs from what is expected. */
-export function faultsOf(expected: Expected, report: Report, exitCode: number | null): string[] {
+function faultsOf(expected: Expected, report: Report, exitCode: number | null): string[] {
   const { survives, check, advice, line } = expected
   const faults: string[] = []
   if (report.survives !== survives)

@@ -1,7 +1,7 @@
 import { Dice } from '../kit/dice'
 
 /** How a machine is taken away: at once, after the provider's notice, or after an order to drain. */
-export type Manner = 'kill' | 'notice' | 'drain'
+type Manner = 'kill' | 'notice' | 'drain'
 
 /** One planned interruption: this long after the nth note of a kind. */
 export interface Strike {

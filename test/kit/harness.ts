@@ -24,7 +24,7 @@ export interface Report {
 export type Row = readonly [label: string, value: string | number]
 
 /** Proves cases: prints each report when it comes, and counts it. */
-export type Prove<C extends Case, R extends Report> = (cases: readonly C[]) => Promise<R[]>
+type Prove<C extends Case, R extends Report> = (cases: readonly C[]) => Promise<R[]>
 
 export interface Harness<O extends ProgramOptions, P, C extends Case, R extends Report> {
   /** How many seeds a run has by default; missing where no case has a seed. */

@@ -17,7 +17,7 @@ export function obstacleOf({ check }: NeedsLibraries, python: string): string | 
 }
 
 /** The Pythons of a machine on which tests may find libraries. */
-export const PYTHONS: readonly string[] = [
+const PYTHONS: readonly string[] = [
   process.env['CRUCIBLE_TUTORIALS_PYTHON'] ?? [],
   'python3',
   '/usr/bin/python3',

@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { SECOND_MS, HOUR_MS } from '../../core/time/time'
-import { WORTH_ANOTHER_MS } from '../../planner/policy/decide'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import type { AttemptResult } from './attempt'
 import { Job } from './job'
 import { CAPABILITIES } from './providers'
@@ -83,7 +82,7 @@ function breachesOf(job: Job): string[] {
     wrong.push(`${id}: the meter ${spentMicroUsd} is over the budget ${budgetMicroUsd}`)
   for (const attempt of attempts) wrong.push(...breachesOfMeter(attempt).map((one) => `${id}: ${one}`))
   // What is left does for no other machine, even at the dearest that it could be.
-  if (job.reason === 'budget-reached' && job.stopped.leftMs >= WORTH_ANOTHER_MS)
+  if (job.reason === 'budget-reached' && job.stopped.leftMs >= 10 * MINUTE_MS)
     wrong.push(`${id}: ended with ${budgetMicroUsd - spentMicroUsd} of ${budgetMicroUsd} left`)
   return wrong
 }

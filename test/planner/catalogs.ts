@@ -10,7 +10,6 @@ import type { Host as LambdaHost } from '../../backends/lambda/host'
 import { offers as lambdaOffers } from '../../backends/lambda/offers'
 import { createSeen } from '../../backends/lambda/seen'
 import { CAPABILITIES as MODAL_CAPABILITIES } from '../../backends/modal'
-import { RUN_MS_MAX } from '../../backends/modal/config'
 import { API as MODAL_API } from '../../backends/modal/documents'
 import { MODAL_GPUS } from '../../backends/modal/gpus'
 import type { Host as ModalHost } from '../../backends/modal/host'
@@ -20,6 +19,7 @@ import { microUsd } from '../../core/money/money'
 import type { Offer } from '../../core/offer'
 import type { BackendAnswer } from '../../core/job/plan'
 import type { MachineShape, ResourceRequest } from '../../core/resources'
+import { HOUR_MS } from '../../core/time/time'
 
 /** The price lists of the backends that are built, as if each had just answered with everything in stock. */
 
@@ -97,7 +97,7 @@ export function ec2Catalog(): Offer[] {
   })
 }
 
-export async function lambdaCatalog(request: ResourceRequest): Promise<Offer[]> {
+async function lambdaCatalog(request: ResourceRequest): Promise<Offer[]> {
   const types: TypesInStock = Object.fromEntries(
     LAMBDA_TYPES.map((type) => [
       type.name,
@@ -126,9 +126,9 @@ export async function lambdaCatalog(request: ResourceRequest): Promise<Offer[]> 
   return asRead(await lambdaOffers(host, request, { signal: new AbortController().signal }))
 }
 
-export async function modalCatalog(request: ResourceRequest): Promise<Offer[]> {
+async function modalCatalog(request: ResourceRequest): Promise<Offer[]> {
   const host = {
-    config: { gpus: MODAL_GPUS.map(({ name }) => name), runMsMax: RUN_MS_MAX },
+    config: { gpus: MODAL_GPUS.map(({ name }) => name), runMsMax: 24 * HOUR_MS },
     deps: { clock: () => MODAL_READ_MS },
     api: {
       health: async () => ({ api: MODAL_API }),

@@ -10,7 +10,7 @@ import { Dice } from '../kit/dice'
 import type { Deployment } from '../workflows/harness'
 
 /** What happens to the control plane around a purchase. */
-export const TROUBLES = [
+const TROUBLES = [
   /** The worker stops, whatever it does at that moment, and another one starts. */
   'worker restarts',
   /** Its last step before the mark, after it, or after the answer fails, as if the worker had died there. */

@@ -14,8 +14,8 @@ const LAUNCH_MAX_MS = 60 * SECOND_MS
 /** Five minutes, less some seconds for the asking. */
 const REHEARSED_BEFORE_MS = 5 * MINUTE_MS - 10 * SECOND_MS
 /** The server warns from there on, and ends a workflow at five times as much. */
-export const EVENTS_MAX = 10_240
-export const BYTES_MAX = 10 * 1024 * 1024
+const EVENTS_MAX = 10_240
+const BYTES_MAX = 10 * 1024 * 1024
 
 /** What one quarter came to, compared with what the provider really did. */
 export function breachesOfQuarter(year: Year, end: QuarterEnd): string[] {

@@ -11,7 +11,7 @@ import { OwnServer, sharedHome, type Home } from './plant'
 import { SCHEDULE, type Scenario } from './world'
 import { Year, type QuarterEnd } from './year'
 
-export interface QuarterReport {
+interface QuarterReport {
   nominal: string
   outcome: string
   message: string

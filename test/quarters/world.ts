@@ -16,7 +16,7 @@ export const LIMITS = { monthMicroUsd: microUsd(1_000_000), owners: {} }
 export const PRICE = microUsd(400)
 export const LEAD_MS = 21 * DAY_MS
 /** The fallback begins this long before the opening. */
-export const FALLBACK_MS = 2 * DAY_MS
+const FALLBACK_MS = 2 * DAY_MS
 
 export interface Quarter {
   /** 0 to 3. */

@@ -7,7 +7,7 @@ import type { RetrainSpec } from '../../core/retraining/retraining'
 import { runsBetween, type ScheduledRun } from '../../core/retraining/run-dates'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import { DEFAULT_TIMING } from '../../core/time/timing'
-import { OVERLAP_POLICY, scheduleOf } from '../../client/retraining/schedule-handles'
+import { scheduleOf } from '../../client/retraining/schedule-handles'
 import { layout } from '../../storage/layout'
 import { readRuns, type ScheduleRevision } from '../../storage/schedules'
 import { JumpingClock } from '../backends/scripted/clock'
@@ -161,13 +161,13 @@ export class Year {
 
   /** The server decides by the schedule whether the run begins, waits, or is left out. */
   async becomeDue({ startsAtMs, nominal }: ScheduledRun): Promise<void> {
-    const { overlap } = this.spec
     this.begun.set(nominal, new Set(this.boundary.runs.keys()))
-    const before = handled(await this.schedule.describe())
+    const described = await this.schedule.describe()
+    const before = handled(described)
     await this.schedule.backfill({
       start: new Date(startsAtMs - SECOND_MS),
       end: new Date(startsAtMs),
-      overlap: this.scenario.spec?.overlap === undefined ? 'ALLOW_ALL' : OVERLAP_POLICY[overlap],
+      overlap: this.scenario.spec?.overlap === undefined ? 'ALLOW_ALL' : described.policies.overlap,
     })
     await until(async () => handled(await this.schedule.describe()) > before)
   }

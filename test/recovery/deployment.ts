@@ -255,6 +255,7 @@ async function workersOf(
           near,
           random: Math.random,
           wake: wakeThrough(client),
+          onTrouble: () => {},
         }),
       }),
       ...createCopyingActivities({ store, now: Date.now }),

@@ -1,11 +1,11 @@
 /** Machines that are left before they are taken, and what stays with a job that moves, on EC2 over the wire. */
 import { ListCommandInvocationsCommand, SSMClient } from '@aws-sdk/client-ssm'
 import { describe, expect, it, jest } from '@jest/globals'
-import { IMAGE_DEFAULT } from '../../backends/ec2/config'
 import { HOUR_MS } from '../../core/time/time'
 import { QUICK, type CloudDeployment } from './deployment'
 import { onDeployment } from './hooks'
 import { itInAll } from '../support/selection'
+import { DEFAULT_IMAGE } from '../backends/ec2/harness'
 
 jest.setTimeout(300_000)
 
@@ -74,7 +74,7 @@ describe('the image of the machine', () => {
       const image = d.machinesOf(id)[0]!.image
       const newer = 'ami-0123456789abcdef0'
       d.cloud.publishImage({
-        name: IMAGE_DEFAULT.split(':').at(-1)!.replace('{arch}', 'x86_64'),
+        name: DEFAULT_IMAGE.split(':').at(-1)!.replace('{arch}', 'x86_64'),
         image: newer,
       })
       // What a worker remembers of the parameter must not be what keeps the image.

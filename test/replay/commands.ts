@@ -244,7 +244,7 @@ export function changesOf(
 const WORDS = ['message', 'hint', 'summary', 'text', 'webhookTrouble']
 
 /** Where two values differ, by JSON path. An absent field is the same as an undefined one. */
-export function differences(expected: unknown, actual: unknown, path = '$'): string[] {
+function differences(expected: unknown, actual: unknown, path = '$'): string[] {
   if (typeof expected !== 'object' || typeof actual !== 'object' || expected === null || actual === null)
     return Object.is(expected, actual) ? [] : [`${path} was ${inShort(expected)}, is ${inShort(actual)}`]
   const left = expected as Record<string, unknown>

@@ -12,7 +12,7 @@ export const closed = (job: JobHandle): Promise<string> =>
     () => JOB,
     () => JOB,
   )
-export const running = (job: JobHandle): Promise<void> =>
+const running = (job: JobHandle): Promise<void> =>
   until(async () => (await statusOf(job)).state === 'running')
 
 /** Submits a job, meddles with it while it runs, and waits for its end. */

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { cloudInit, containerStart, notebookCell, readRunnerFile } from '../../backends/bootstrap'
+import { cloudInit, containerStart, readRunnerFile } from '../../backends/bootstrap'
 import { CLOCK_SLACK_MS } from '../../core/time/time'
 import { until } from '../support/until'
 import { filesOfUserData } from '../support/user-data'
@@ -216,22 +216,6 @@ describe('the command of a container', () => {
     expect(JSON.stringify(command)).not.toContain(HAND_OVER.key)
     expect(JSON.stringify(command).length).toBeLessThan(12 * KIB)
     expect(Object.keys(environment)).toEqual(['CRUCIBLE_BOOTSTRAP'])
-  })
-})
-
-describe('the cell of a notebook', () => {
-  it('runs the attempt to its end, and a saved copy opens nothing', async () => {
-    const { handOver, send, attemptId } = await b.next()
-    const cell = notebookCell(handOver, { attemptId, send, root: b.root('m') })
-    const run = (): number | null =>
-      spawnSync(PYTHON, ['-'], { input: cell, env: plainEnvironment(), encoding: 'utf8' }).status
-    expect(run()).toBe(0)
-    expect(b.started('m')?.environment).not.toHaveProperty('CRUCIBLE_BOOTSTRAP')
-    expect(statSync(join(b.root('m'), 'secret.key')).mode & 0o777).toBe(0o600)
-    const elsewhere = notebookCell(handOver, { attemptId, send, root: b.root('elsewhere') })
-    spawnSync(PYTHON, ['-'], { input: elsewhere, env: plainEnvironment() })
-    expect(b.started('elsewhere')).toBeUndefined()
-    expect(existsSync(join(b.root('elsewhere'), 'secret.key'))).toBe(false)
   })
 })
 

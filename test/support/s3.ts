@@ -6,7 +6,7 @@ import { launchVersitygw, type Versitygw } from '../../cli/dev/versitygw/launch'
 import { resolveVersitygw } from '../../cli/dev/versitygw/resolve'
 import { progressOn } from '../../cli/dev/temporal/progress'
 
-export const S3_KEYS = { keyId: 'root-of-tests', secret: 'secret-of-tests' }
+const S3_KEYS = { keyId: 'root-of-tests', secret: 'secret-of-tests' }
 export const S3_REGION = 'eu-west-1'
 
 /** The variables by which every SDK and the runner are let in, and kept away from any real account. */

@@ -94,6 +94,7 @@ export class FakeCheckout {
     for (const [path, text] of Object.entries(SOURCES)) this.write(path, text)
     for (const path of [
       'tools/setup.mjs',
+      'tools/workflow-bundle.mjs',
       'tools/build.mjs',
       'tools/content.mjs',
       'tools/suites.mjs',

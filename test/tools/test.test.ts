@@ -9,15 +9,17 @@ beforeEach(() => {
   checkout = new FakeCheckout()
   checkout.npm(`rm -rf node_modules
     ${INSTALL_GRAMMAR}
-    mkdir -p node_modules/typescript-7/bin node_modules/prettier/bin node_modules/jest/bin node_modules/vitepress/bin
+    mkdir -p node_modules/typescript-7/bin node_modules/prettier/bin node_modules/jest/bin node_modules/vitepress/bin node_modules/knip/bin
     cp tsc.js node_modules/typescript-7/bin/tsc
     cp prettier.js node_modules/prettier/bin/prettier.cjs
     cp vitepress.js node_modules/vitepress/bin/vitepress.js
+    cp knip.js node_modules/knip/bin/knip.js
     cp jest.js node_modules/jest/bin/jest.js
     cp installed.json node_modules/.package-lock.json`)
   checkout.write('tools/lint.mjs', '')
   checkout.write('prettier.js', '')
   checkout.write('vitepress.js', '')
+  checkout.write('knip.js', '')
   checkout.write('tools/lint-prose.mjs', '')
   checkout.write('tools/expected-skips.json', '{"test/quick.test.ts": "no GPU"}')
   jest({ numPassedTests: 5 })
@@ -47,9 +49,9 @@ async function run(...args: string[]): Promise<Outcome & { last: string }> {
 }
 
 describe('npm test', () => {
-  it('counts types, lint, format, prose and the docs site as one each, and every test', async () => {
+  it('counts each check as one, and every test', async () => {
     const { code, last, stderr } = await run()
-    expect(last).toBe('11 passed, 0 failed, 0 skipped')
+    expect(last).toBe('13 passed, 0 failed, 0 skipped')
     expect(code).toBe(0)
     expect(stderr).toContain('jest ran')
   })
@@ -69,7 +71,7 @@ describe('npm test', () => {
       ],
     })
     const { last, stdout } = await run()
-    expect(last).toBe('8 passed, 0 failed, 1 skipped')
+    expect(last).toBe('10 passed, 0 failed, 1 skipped')
     expect(stdout).toContain('61.3 s  test/slow.test.ts\n     1.0 s  test/quick.test.ts\n')
     expect(stdout).toContain('Skipped:\n  no GPU: 1 of test/quick.test.ts\n')
   })
@@ -85,7 +87,7 @@ describe('npm test', () => {
     const testResults = ['one', 'two'].map((name) => file(`${name}.test.ts`, 'a GPU runs the demo'))
     jest({ numPassedTests: 2, testResults })
     const { code, last, stdout } = await run()
-    expect([code, last]).toEqual([1, '8 passed, 1 failed, 2 skipped'])
+    expect([code, last]).toEqual([1, '10 passed, 1 failed, 2 skipped'])
     expect(stdout).toContain('no GPU: 1 of test/one.test.ts\n  no known reason: 1 of test/two.test.ts\n')
     expect(stdout).toContain('does not name it, which fails:\n  test/two.test.ts: a GPU runs the demo\n')
   })
@@ -108,13 +110,26 @@ describe('npm test', () => {
       return [...stdout.matchAll(/^✓ (.+) \(nothing that it reads has changed/gm)].map(([, name]) => name!)
     }
     expect(await kept()).toEqual([])
-    expect((await kept()).sort()).toEqual(
-      ['docs site', 'format', 'lint', 'prose', 'types', 'types without Node'].sort(),
-    )
+    expect((await kept()).sort()).toEqual([
+      'code only for tests',
+      'docs site',
+      'format',
+      'lint',
+      'prose',
+      'types',
+      'types without Node',
+      'unused code',
+    ])
     checkout.write('core/time.ts', '// another time')
     expect(await kept()).toEqual(['docs site'])
     checkout.write('docs/faq.md', '# Another page')
-    expect((await kept()).sort()).toEqual(['lint', 'types', 'types without Node'])
+    expect((await kept()).sort()).toEqual([
+      'code only for tests',
+      'lint',
+      'types',
+      'types without Node',
+      'unused code',
+    ])
   })
 
   it('repeats a suite of few files only after one of them has changed, and counts it nevertheless', async () => {
@@ -138,30 +153,30 @@ describe('npm test', () => {
       if (last.endsWith('1 skipped')) expect(stdout).toContain('no GPU: 1 of packages/small-cloud/test/clock')
       return [stderr.includes('the suite ran'), last]
     }
-    expect(await runs('failed')).toEqual([true, '7 passed, 0 failed, 1 skipped'])
-    expect(await runs('passed')).toEqual([true, '7 passed, 0 failed, 1 skipped'])
-    expect(await runs('passed')).toEqual([false, '7 passed, 0 failed, 1 skipped'])
+    expect(await runs('failed')).toEqual([true, '9 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed')).toEqual([true, '9 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed')).toEqual([false, '9 passed, 0 failed, 1 skipped'])
     checkout.write('core/time.ts', '// another time')
-    expect(await runs('passed')).toEqual([false, '7 passed, 0 failed, 1 skipped'])
-    expect(await runs('passed', '--all')).toEqual([true, '7 passed, 0 failed, 1 skipped'])
-    expect(await runs('passed')).toEqual([true, '7 passed, 0 failed, 1 skipped'])
-    expect(await runs('passed')).toEqual([false, '7 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed')).toEqual([false, '9 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed', '--all')).toEqual([true, '9 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed')).toEqual([true, '9 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed')).toEqual([false, '9 passed, 0 failed, 1 skipped'])
     checkout.write('packages/small-cloud/src/clock.ts', '// another clock')
-    expect(await runs('failed')).toEqual([true, '7 passed, 0 failed, 1 skipped'])
-    expect(await runs('passed')).toEqual([true, '7 passed, 0 failed, 1 skipped'])
+    expect(await runs('failed')).toEqual([true, '9 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed')).toEqual([true, '9 passed, 0 failed, 1 skipped'])
   })
 
   it('shows the output of the linter, and continues', async () => {
     checkout.write('tools/lint.mjs', 'console.log("line 7: no"); process.exitCode = 1')
     const { code, last, stdout } = await run()
-    expect(last).toBe('10 passed, 1 failed, 0 skipped')
+    expect(last).toBe('12 passed, 1 failed, 0 skipped')
     expect(code).toBe(1)
     expect(stdout).toContain('line 7: no')
   })
 
   it('counts tests that fail and files that do not load', async () => {
     jest({ numPassedTests: 3, numFailedTests: 2, numRuntimeErrorTestSuites: 1 }, 1)
-    expect(await run()).toMatchObject({ code: 1, last: '9 passed, 3 failed, 0 skipped' })
+    expect(await run()).toMatchObject({ code: 1, last: '11 passed, 3 failed, 0 skipped' })
   })
 
   it.each([

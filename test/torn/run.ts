@@ -6,7 +6,7 @@ import { thinOutCheckpoints } from '../../storage/retention'
 import type { ObjectStore } from '../../storage/store'
 
 /** A checkpoint that was resumed from and should not have been, or was not and should have been. */
-export interface BadResume {
+interface BadResume {
   seed: number
   words: string
 }

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { until } from '../support/until'
 
-export interface MlflowRun {
+interface MlflowRun {
   info: { run_id: string; experiment_id: string; status: string }
   data: { tags?: { key: string; value: string }[]; params?: { key: string; value: string }[] }
 }

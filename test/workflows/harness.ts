@@ -341,6 +341,7 @@ export class ControlPlane extends Workforce {
       near: [],
       random: Math.random,
       wake: wakeThrough(this.client),
+      onTrouble: () => {},
     })
     if (looksOnce === true) line.retryInMs = () => HOUR_MS
     return line

@@ -35,7 +35,7 @@ export const orderOf = (attempt: number): Order =>
     offers: [offerAt('a'), offerAt('b')],
     priceMaxMicroUsdPerHour: microUsd(3),
   }) as unknown as Order
-export const SETTLEMENT: Settlement = {
+const SETTLEMENT: Settlement = {
   end: { kind: 'succeeded' },
   handle: null,
   costMicroUsd: microUsd(5),

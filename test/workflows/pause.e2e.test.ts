@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { WorkflowHandle } from '@temporalio/client'
 import type { JobSpec } from '../../core/job/job'
 import { attemptWorkflowId } from '../../core/queues'
-import { BACKOFF_FIRST_MS } from '../../planner/policy/decide'
 import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { QUICK, statusOf, worldsOn, type Deployment, type JobHandle } from './harness'
 import { ended, eventually, TEST_LIMIT_MS } from './looks'
+import { SECOND_MS } from '../../core/time/time'
 
 jest.setTimeout(TEST_LIMIT_MS)
 
@@ -153,7 +153,7 @@ describe('a job that waits before it tries again', () => {
         const issued = JSON.parse((await d.store.get(layout.order('job-test', 2)))!.toString()) as {
           issuedAtMs: number
         }
-        expect(issued.issuedAtMs - failed!.endedAtMs!).toBeGreaterThanOrEqual(BACKOFF_FIRST_MS)
+        expect(issued.issuedAtMs - failed!.endedAtMs!).toBeGreaterThanOrEqual(2 * SECOND_MS)
       },
     ),
   )

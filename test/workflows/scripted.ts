@@ -42,7 +42,7 @@ export function begin(): void {
   CancellationScope.root = new CancellationScope()
 }
 
-export const activityFailure = (cause: Error, state: RetryState = RetryState.TIMEOUT): ActivityFailure =>
+const activityFailure = (cause: Error, state: RetryState = RetryState.TIMEOUT): ActivityFailure =>
   new ActivityFailure('failed', 'activity', '1', state, undefined, cause)
 
 /** An activity that waits for `reply`; cancelled with its scope. */

@@ -3,21 +3,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { filesOf, ROOT } from '../content.mjs'
 
-const ROOMS = [
-  ...[
-    'core',
-    'intake',
-    'planner',
-    'storage',
-    'workflows',
-    'activities',
-    'backends',
-    'service',
-    'workers',
-    'client',
-  ],
-  ...['rehearse', 'cli', 'packages/analyzer', 'test'],
-]
+const { rooms } = JSON.parse(readFileSync(join(ROOT, 'tools', 'import-law.json'), 'utf8'))
+const ROOMS = [...Object.keys(rooms), 'test']
 /** A test of another room that reaches a file through more imports than this rarely checks it. */
 const DISTANCE_MAX = 3
 /** Maximum number of selected test files. */

@@ -17,14 +17,14 @@ export function parseCsv(text) {
  * Which of two prices is older: ours, read on a day, or the reference's. Of its snapshot only the first and last possible day are known.
  * @param {{ after?: string, before?: string } | undefined} bounds days as `2025-06-01`
  */
-export function olderOf(ourDay, bounds) {
+function olderOf(ourDay, bounds) {
   if (bounds?.before !== undefined && bounds.before <= ourDay) return 'reference'
   if (bounds?.after !== undefined && bounds.after > ourDay) return 'ours'
   return 'unknown'
 }
 
 /** The bounds of a snapshot: its entry, or the date in its name. */
-export function boundsOf(snapshot, known) {
+function boundsOf(snapshot, known) {
   const [day] = /\d{4}-\d{2}-\d{2}/.exec(snapshot) ?? []
   return known[snapshot] ?? (day === undefined ? undefined : { after: day, before: day })
 }

@@ -70,7 +70,7 @@ function priorOf(lines, types, { sheets, chips, reference }) {
  *
  * A model's deviation has a variance of its type, shrunk to that of the family; the uncertainty of the type's speed is added.
  */
-export function fitTo(lines, types, sheets) {
+function fitTo(lines, types, sheets) {
   const prior = priorOf(lines, types, sheets)
   let noises = new Map(types.map((type) => [type, FIRST_NOISE]))
   let found

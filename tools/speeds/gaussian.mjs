@@ -2,7 +2,7 @@
 // the type plus noise of the type. Types have a prior from their data sheets, in which types of one chip deviate alike.
 
 /** The inverse of a positive definite matrix, by Gauss and Jordan. */
-export function inverse(matrix) {
+function inverse(matrix) {
   const size = matrix.length
   const wide = matrix.map((row, at) => [...row, ...row.map((_, column) => Number(column === at))])
   for (let pivot = 0; pivot < size; pivot += 1) {

@@ -97,6 +97,7 @@ async function withdraw({ order, settleSeq: recordSeq }: AttemptInput, end: Atte
  * Asks a machine that was launched without its runner to start it, while a runner may still start. No answer is not a refusal: the runner
  * may have started anyway, which the watch shows.
  * @param beganAtMs start of the machine's time: its launch, or the end of its wait in the provider's queue
+ * @internal A test starts it outside a workflow.
  */
 export async function startRunner(
   { order, timing }: AttemptInput,

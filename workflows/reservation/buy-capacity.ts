@@ -1,8 +1,9 @@
 import { ActivityFailure, sleep, TimeoutFailure } from '@temporalio/workflow'
 import { failureFrom, type Failure } from '../../core/failure'
 import type { OwnedReservation } from '../../core/reservation/reservation'
+import { LOOK_PAUSES_MS } from '../../core/reservation/purchase-limits'
 import type { BuyCapacityTask, ReservingActivities } from '../../core/reservation/activities'
-import { formatDuration, formatInstant, SECOND_MS } from '../../core/time/time'
+import { formatDuration, formatInstant } from '../../core/time/time'
 import { buying, looking } from './activities'
 
 /** Input of `buyCapacity`: one purchase. It uses up to `PURCHASE_ENTRIES` numbers of the record. */
@@ -20,11 +21,6 @@ export type BuyCapacityResult =
   | { kind: 'refused'; failure: Failure }
   /** It was sent, and no list shows it. */
   | { kind: 'undecided'; sentAtMs: number; account: string[]; candidates: OwnedReservation[] }
-
-/**
- * Together longer than a send may take and lists may be stale (`PURCHASE_LIMIT_MS`, `STALE_MS`), with room for the clocks of two machines.
- */
-export const LOOK_PAUSES_MS = [0, 15, 30, 60, 120, 240, 480, 600].map((seconds) => seconds * SECOND_MS)
 
 /**
  * Buys once. Its workflow id names the account and the Region, so that only one purchase runs at a time; the mark in the store ensures that

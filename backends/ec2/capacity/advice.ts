@@ -21,7 +21,7 @@ export interface AdviceWish {
   isGuaranteed?: boolean | undefined
 }
 
-export type CapacityKind = 'capacity-block' | 'odcr' | 'spot' | 'on-demand'
+type CapacityKind = 'capacity-block' | 'odcr' | 'spot' | 'on-demand'
 
 export interface Advice {
   /** The row of the use-case matrix. */

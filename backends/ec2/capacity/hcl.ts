@@ -82,8 +82,3 @@ function write(value: Value, indent: string): string {
 
 const LINE_MAX = 100
 const keyOf = (name: string): string => (/^[A-Za-z_][\w-]*$/.test(name) ? name : `"${name}"`)
-
-/** A document as `jsonencode(...)` of a readable expression. */
-export function json(document: Value): Expression {
-  return new Expression(`jsonencode(${write(document, '')})`)
-}

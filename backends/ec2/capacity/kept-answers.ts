@@ -6,9 +6,9 @@ import { HOUR_MS, SECOND_MS } from '../../../core/time/time'
 import type { RegionApi } from '../sdk/api-capacity'
 
 /** Validity of answers about capacity, which changes from minute to minute. */
-export const CAPACITY_FRESH_MS = 30 * SECOND_MS
+const CAPACITY_FRESH_MS = 30 * SECOND_MS
 /** Types, zones and list prices change a few times a year. */
-export const CATALOG_FRESH_MS = HOUR_MS
+const CATALOG_FRESH_MS = HOUR_MS
 
 export interface KeptAnswersOptions {
   /** Folder with answers of earlier commands; if missing, only those of this process are kept. */

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
+import { DAY_MS, HOUR_MS } from '../../../core/time/time'
 import { ec2Error, invalid } from '../errors'
 import { cutOffOf } from '../market/reservations'
 import type { BlockOffering, CapacityApi } from '../sdk/api-capacity'
@@ -183,6 +183,3 @@ export function notCovered({ days }: { days: number }, { answers, unanswered }: 
       : []),
   ]
 }
-
-/** The earliest start that AWS sells. */
-export const EARLIEST_START_MS = 30 * MINUTE_MS

@@ -5,7 +5,7 @@ import type { CountedMachine } from '../sdk/api-capacity'
 import type { Inquiry } from './inquiry'
 import type { Asked } from './many-regions'
 
-export type QuotaMarket = 'on-demand' | 'spot'
+type QuotaMarket = 'on-demand' | 'spot'
 
 /** A limit on an account's vCPUs in a Region. */
 export interface VcpuQuota {

@@ -30,7 +30,7 @@ export interface RegionFacts {
   usdPerHour: number | undefined
 }
 
-export type OptionKind = 'capacity-block' | 'odcr' | 'offering' | 'on-demand'
+type OptionKind = 'capacity-block' | 'odcr' | 'offering' | 'on-demand'
 
 /** One option for getting the machines. */
 export interface RunOption {
@@ -53,7 +53,7 @@ export interface RunOption {
   obstacles: string[]
 }
 
-export type Verdict = 'yes' | 'conditions' | 'no'
+type Verdict = 'yes' | 'conditions' | 'no'
 
 export interface Validation {
   verdict: Verdict

@@ -29,7 +29,8 @@ const CUT_OFF_MS = 30 * MINUTE_MS
 const ULTRA_SERVER_CUT_OFF_MS = 60 * MINUTE_MS
 
 /** Our image, and the tenancy without an extra charge. */
-export const [PLATFORM, TENANCY] = ['Linux/UNIX', 'default']
+const PLATFORM = 'Linux/UNIX'
+export const TENANCY = 'default'
 /** Meaning of each state of EC2 (SDK, `CapacityReservationState` and `CapacityBlockResourceState`). */
 const PHASES: Readonly<Record<string, ReservationPhase>> = {
   'payment-pending': 'unpaid',

@@ -87,12 +87,12 @@ function rangeOf(wish: CapacityWish): Omit<OfferingsWish, 'patterns' | 'days'> {
   }
 }
 
-/** Returns the quote of an offering; nothing if the fee is not a number, because it cannot be judged. */
+/** Returns the quote of a block or an extension; nothing if the fee is not a number, because it cannot be judged. */
 function quoteOf(
-  offering: BlockOffering,
+  offering: BlockOffering & Partial<ExtensionOffering>,
   { region, readAtMs }: { region: string; readAtMs: number },
 ): CapacityQuote[] {
-  const { id, type, count, zone, startsAtMs, endsAtMs, upfrontFee, currency } = offering
+  const { id, reservation, type, count, zone, startsAtMs, endsAtMs, upfrontFee, currency } = offering
   const upfrontMicro = microOf(upfrontFee)
   if (upfrontMicro === undefined) return []
   return [
@@ -109,6 +109,7 @@ function quoteOf(
       upfrontMicro,
       perHourMicro: 0,
       currency,
+      extends: reservation,
       readAtMs,
     },
   ]
@@ -166,7 +167,7 @@ function hasMovedOn(one: CapacityQuote, quote: CapacityQuote): boolean {
   )
 }
 
-export function hasTermsOf(one: CapacityQuote, other: CapacityQuote): boolean {
+function hasTermsOf(one: CapacityQuote, other: CapacityQuote): boolean {
   return (
     one.startsAtMs === other.startsAtMs &&
     one.endsAtMs === other.endsAtMs &&
@@ -193,7 +194,7 @@ export async function extensionQuotes(
   const { region } = host.config
   const readAtMs = host.deps.clock()
   return offerings
-    .flatMap((offering) => extensionQuote(offering, { region, readAtMs }))
+    .flatMap((offering) => quoteOf(offering, { region, readAtMs }))
     .filter(({ endsAtMs = 0 }) => endsAtMs <= (wish.latestEndAtMs ?? Infinity))
 }
 
@@ -211,33 +212,6 @@ async function extensionsFor(
   }
 }
 
-function extensionQuote(
-  offering: ExtensionOffering,
-  { region, readAtMs }: { region: string; readAtMs: number },
-): CapacityQuote[] {
-  const { id, reservation, type, count, zone, startsAtMs, endsAtMs, upfrontFee, currency } = offering
-  const upfrontMicro = microOf(upfrontFee)
-  if (upfrontMicro === undefined) return []
-  return [
-    {
-      id,
-      kind: 'prepaid',
-      type,
-      count,
-      region,
-      zone,
-      startsAtMs,
-      endsAtMs,
-      upfrontMicro,
-      currency,
-      usableUntilMs: endsAtMs - CUT_OFF_MS,
-      perHourMicro: 0,
-      extends: reservation,
-      readAtMs,
-    },
-  ]
-}
-
 /** Reads the offering of an extension again. */
 export async function extensionAnew(
   host: Host,
@@ -250,7 +224,7 @@ export async function extensionAnew(
   const readAtMs = host.deps.clock()
   const same = offerings
     .filter(({ type, count, zone }) => type === quote.type && count === quote.count && zone === quote.zone)
-    .flatMap((one) => extensionQuote(one, { region, readAtMs }))
+    .flatMap((one) => quoteOf(one, { region, readAtMs }))
     .filter((one) => hasTermsOf(one, quote))
   return same.find(({ id }) => id === quote.id) ?? same[0]
 }

@@ -11,7 +11,7 @@ const LATER_VCPUS_MIN = 32
 const LATER_FAMILIES = /^[cmritg]\d/
 const [AHEAD_MIN_MS, AHEAD_MAX_MS] = [5 * DAY_MS, 120 * DAY_MS]
 /** The shortest commitment that AWS sells. */
-export const COMMITTED_MS = 14 * DAY_MS
+const COMMITTED_MS = 14 * DAY_MS
 
 interface Pool {
   type: string

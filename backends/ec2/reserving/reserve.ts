@@ -145,7 +145,7 @@ async function reserved(
  * Whether a purchase without a token may have been made: unless it never reached the provider, or the provider certainly refused it. A
  * server error does not exclude it, whatever its code; only throttling happens before any work.
  */
-export function mayBeSold(error: AwsError): boolean {
+function mayBeSold(error: AwsError): boolean {
   if (error.reach !== 'answered') return error.reach === 'unanswered'
   const known = meaningOf(error.code, error.message)
   if (known?.isUncertain === true) return true

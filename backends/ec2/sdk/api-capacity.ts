@@ -1,6 +1,6 @@
 import type { AccountApi, MarketApi, NetworkApi, Subnet } from './api'
 
-export interface RegionState {
+interface RegionState {
   name: string
   /** The account can use it: AWS enables older Regions for every account, and others on request. */
   isEnabled: boolean
@@ -42,7 +42,7 @@ export interface NetworkPlace {
 }
 
 /** Likelihood that a spot request succeeds, 1 to 10. */
-export interface PlacementScore {
+interface PlacementScore {
   region: string
   /** An id such as `use1-az1`, which means the same zone in every account. */
   zoneId?: string

@@ -16,7 +16,7 @@ export interface InvocationResult {
   stderr: string
 }
 
-export interface CommandRequest {
+interface CommandRequest {
   machineId: string
   comment: string
   lines: string[]

@@ -1,18 +1,9 @@
-import type { CapacityApi } from './api-capacity'
+import type { BlockOffering, CapacityApi } from './api-capacity'
 import type { Reservation } from './api-market'
 
 /** An extension of a Capacity Block, for sale until another account buys it. */
-export interface ExtensionOffering {
-  id: string
+export interface ExtensionOffering extends BlockOffering {
   reservation: string
-  type: string
-  count: number
-  zone: string
-  startsAtMs: number
-  endsAtMs: number
-  upfrontFee: string
-  currency: string
-  tenancy: string
 }
 
 /** An extension that was bought. */

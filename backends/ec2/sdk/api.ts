@@ -71,7 +71,7 @@ export interface AccountApi {
   deleteObject(bucket: Bucket, key: string, signal: AbortSignal): Promise<void>
 }
 
-export type Profile = { roleName?: string; roleArn?: string; policies: string[] }
+type Profile = { roleName?: string; roleArn?: string; policies: string[] }
 
 export interface QuotaRequest {
   code: string
@@ -174,7 +174,7 @@ export interface FleetAnswer {
   errors: { code: string; message: string; pool?: Partial<Pool> }[]
 }
 
-export type MachineState = 'pending' | 'running' | 'shutting-down' | 'terminated' | 'stopping' | 'stopped'
+type MachineState = 'pending' | 'running' | 'shutting-down' | 'terminated' | 'stopping' | 'stopped'
 
 export interface Machine {
   id: string
@@ -193,7 +193,7 @@ export interface Machine {
   transition?: string
 }
 
-export interface Volume {
+interface Volume {
   id: string
   state: string
   zone: string

@@ -110,6 +110,7 @@ export function reservationOf(told: CapacityReservation): Reservation {
   }
 }
 
+/** @internal Tests read recorded answers of AWS. */
 export function typeOf(info: InstanceTypeInfo): MachineType {
   return {
     name: String(info.InstanceType),

@@ -62,9 +62,6 @@ export const WORKER_PERMISSIONS: readonly Permission[] = [
   ...useful('spot-role', 'iam:GetRole'),
 ]
 
-/** What workers need to give each machine separate credentials. `crucible doctor` requests some and tries them. */
-export const GRANT_PERMISSIONS: readonly Permission[] = needed('grant-role', 'sts:AssumeRole')
-
 /**
  * Permissions to buy capacity in advance and to hold it: of a separate role, since a purchase cannot be undone. Capacity Blocks can be bought
  * without our tags, by people. An on-demand reservation must be tagged, and only tagged ones are changed and given back.
@@ -81,9 +78,6 @@ export const BUYER_PERMISSIONS: readonly Permission[] = [
   ...needed('own-reservations', 'ec2:CreateCapacityReservationCancellationQuote'),
   ...needed('tags-at-purchase', 'ec2:CreateTags'),
 ]
-
-/** What workers need to take the role of the buyer. */
-export const BUYING_PERMISSIONS: readonly Permission[] = needed('buyer-role', 'sts:AssumeRole')
 
 /** Permissions on the store: of workers, of clients, and of the role behind the grants. */
 export const STORE_PERMISSIONS: readonly Permission[] = [

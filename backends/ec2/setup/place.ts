@@ -142,7 +142,7 @@ async function newNetwork(site: Site): Promise<Record<string, string>> {
   return { VpcId: '', ...Object.fromEntries(zones.map((zone, at) => [`Zone${at + 1}`, zone])) }
 }
 
-export async function zonesOf({ clients, signal }: Site): Promise<string[]> {
+async function zonesOf({ clients, signal }: Site): Promise<string[]> {
   const Filters = [
     { Name: 'zone-type', Values: ['availability-zone'] },
     { Name: 'opt-in-status', Values: ['opt-in-not-required'] },

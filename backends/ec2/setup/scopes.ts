@@ -13,8 +13,6 @@ export type Scope =
   | 'pass-machine-role'
   | 'own-spot-requests'
   | 'machine-profile'
-  | 'grant-role'
-  | 'buyer-role'
   | 'own-reservations'
   | 'tagged-reservations'
   | 'tags-at-purchase'
@@ -30,10 +28,6 @@ export interface PolicyFacts {
   /** ARN of the machines' role. */
   machineRoleArn: string
   machineProfile: string
-  /** ARN of the role behind the grants, if needed. */
-  grantRoleArn?: string
-  /** ARN of the role that buys, if needed. */
-  buyerRoleArn?: string
   bucket: string
   /** The deployment whose resources the caller changes; any if missing. */
   deployment?: string
@@ -77,8 +71,8 @@ const provided =
   })
 
 const named =
-  (resource: (facts: PolicyFacts) => string | undefined, context: Record<string, string> = {}): Ask =>
-  (facts) => ({ resource: resource(facts) ?? '', context })
+  (resource: (facts: PolicyFacts) => string, context: Record<string, string> = {}): Ask =>
+  (facts) => ({ resource: resource(facts), context })
 
 export const PROBES: Readonly<Record<Scope, Ask>> = {
   anywhere: named(() => '*'),
@@ -100,8 +94,6 @@ export const PROBES: Readonly<Record<Scope, Ask>> = {
   'machine-profile': named(
     ({ account, machineProfile }) => `arn:aws:iam::${account}:instance-profile/${machineProfile}`,
   ),
-  'grant-role': named(({ grantRoleArn }) => grantRoleArn),
-  'buyer-role': named(({ buyerRoleArn }) => buyerRoleArn),
   'spot-role': named(({ account }) => `arn:aws:iam::${account}:role/${SPOT_ROLE_PATH}`),
   store: named(({ bucket }) => `arn:aws:s3:::${bucket}`, { 's3:prefix': 'jobs/' }),
   'store-objects': named(({ bucket }) => `arn:aws:s3:::${bucket}/jobs/any`),

@@ -51,7 +51,7 @@ export function deployFolder(): string {
   return join(above.endsWith('dist') ? join(above, '..') : above, 'deploy')
 }
 
-export function templateText(): string {
+function templateText(): string {
   return readFileSync(join(deployFolder(), 'aws', 'crucible.template.yaml'), 'utf8')
 }
 

@@ -3,7 +3,7 @@ import { limitedTo } from '../../../backends/calls'
 import { readDevNote } from '../../../client/config'
 import { CrucibleError } from '../../../client/errors'
 import { findJob } from '../../../client/job/find-job'
-import { readMachine } from '../../../client/job/attempt-documents'
+import { readMachine } from '../../../storage/machines'
 import { isAttemptOver } from '../../../client/job/view'
 import { watchJob } from '../../../client/job/watch'
 import type { MachineHandle } from '../../../core/handle'
@@ -87,7 +87,7 @@ async function runningMachine(cli: Cli, id: string): Promise<MachineHandle> {
     const machine =
       last === undefined || isAttemptOver(last)
         ? undefined
-        : await readMachine(cli.context().store, id, last.number)
+        : await readMachine(cli.context().store, { jobId: id, attempt: last.number })
     // A machine that is interrupted before its program runs has no progress to lose.
     if (machine !== undefined && last!.state === 'running') {
       runningSinceMs ??= cli.now()

@@ -11,14 +11,8 @@ import { RESERVATION_KINDS, type CapacityWish } from '../../../core/reservation/
 import { SHARE_DEFAULT, SHARES } from '../../../core/reservation/hold'
 import type { PurchaseRule } from '../../../core/reservation/reserving'
 import { DAY_MS, HOUR_MS } from '../../../core/time/time'
-import {
-  countArgument,
-  durationArgument,
-  instantOf,
-  moneyArgument,
-  timeArgument,
-  type Deadline,
-} from '../../kit/arguments'
+import { countArgument, durationArgument, instantOf, moneyArgument, timeArgument } from '../../kit/arguments'
+import type { Deadline } from '../../../intake/units'
 import { checkOptions } from '../../kit/action-options'
 import type { Cli } from '../../cli'
 import { examples } from '../../examples'
@@ -177,16 +171,16 @@ interface Given {
 
 async function run(cli: Cli, { action, meant, options }: Given): Promise<void> {
   checkBackend(options.backend)
-  const text = require('../../reservation/text') as typeof texts
+  const { showOffers, showReservations } = require('../../reservation/text') as typeof texts
   switch (action) {
     case 'list': {
       const statuses = await viewing().listReservations(cli.context())
       const surveys = await surveysOf(cli, options.backend)
       const reservations = withFreshPlaces(statuses, surveys)
-      return text.showReservations(cli, { reservations, surveys })
+      return showReservations(cli, { reservations, surveys })
     }
     case 'offers':
-      return text.showOffers(
+      return showOffers(
         cli,
         await surveying().surveyCapacity(cli.context(), options.backend, {
           wish: wishOf(cli, options),

@@ -7,7 +7,7 @@ import { isAlive } from './process-identity'
 import { versionNumbers, type TemporalVersion } from './version'
 
 /** Facts that the owner of a data file publishes for later processes; empty until it knows its ports. */
-export interface DataFileInfo {
+interface DataFileInfo {
   address?: string
   uiUrl?: string
 }

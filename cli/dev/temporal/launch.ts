@@ -21,7 +21,7 @@ export interface LaunchOptions {
   onOutput?: ((line: string) => void) | undefined
 }
 
-/** The command line of the server, without the executable. */
+/** The command line of the server, without the executable. @internal Tests start servers of their own. */
 export function serverArguments(
   ports: Ports,
   { dataFile, isTimeSkippingEnabled }: Omit<LaunchOptions, 'executable'>,

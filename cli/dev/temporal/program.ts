@@ -2,7 +2,7 @@ import type { Program, Release } from '../programs/program'
 import { askVersion, TEMPORAL_CLI_VERSION, type TemporalVersion } from './version'
 
 /** Location of the releases of Temporal's CLI. */
-export const RELEASES_URL = 'https://github.com/temporalio/cli/releases/download'
+const RELEASES_URL = 'https://github.com/temporalio/cli/releases/download'
 
 /** SHA-256 of the archives of TEMPORAL_CLI_VERSION, by platform, as published with that release in its `checksums.txt`. */
 const RELEASE_SHA256: Readonly<Record<string, string>> = {

@@ -20,7 +20,7 @@ export interface TemporalVersion {
 }
 
 /** Parses the output of `temporal --version`; `undefined` for other output. */
-export function parseTemporalVersion(text: string): TemporalVersion | undefined {
+function parseTemporalVersion(text: string): TemporalVersion | undefined {
   const match = /^temporal version (\S+) \(Server (\d+\.\d+\.\d+[^,\s)]*)/m.exec(text)
   return match === null ? undefined : { version: match[1]!, serverVersion: match[2]! }
 }

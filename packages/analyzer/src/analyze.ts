@@ -23,10 +23,10 @@ import { ANALYSIS_VERSION, notKnown, POSSIBLE, type Analysis, type Finding, type
 import { suggestResume, type Suggestion } from './suggest/suggest'
 import type { PythonParser } from './syntax'
 
-export { loadPython, type GrammarBytes, type PythonParser } from './syntax'
+export { loadPython, type PythonParser } from './syntax'
 export type { ProjectFiles } from './project'
 export type { Suggestion } from './suggest/suggest'
-export { analysisDocument, type Analysis, type FindingName } from './report'
+export type { Analysis, FindingName } from './report'
 
 export interface AnalysisRequest {
   files: ProjectFiles

@@ -99,9 +99,6 @@ function unpacked(value: Value, index: number): Value {
     return items.length === 0 ? unknown(value) : items.reduce(either)
   }
   if (value.kind !== 'made') return unknown(value)
-  // The parts of a tensor have one shape.
-  if (value.call.method === 'split' || value.call.method === 'chunk')
-    return { ...unknown(value), kind: 'unknown', like: value }
   const isPassedThrough = ['prepare', 'setup', 'initialize'].includes(value.call.method)
   return (isPassedThrough ? value.call.positional[index] : undefined) ?? unknown(value)
 }

@@ -128,7 +128,7 @@ const entriesGiven = ({ positional: [first], named }: CallEvent): Map<string, Va
   new Map([...(first?.kind === 'dict' ? first.entries : []), ...named])
 
 /** The attributes of an object as a dictionary. */
-export function attributesOf(value: Value | undefined): Value | undefined {
+function attributesOf(value: Value | undefined): Value | undefined {
   if (value === undefined) return undefined
   if (value.kind === 'instance' || value.kind === 'made') return { ...dict(value.attributes) }
   return value.kind === 'dict' ? { ...dict(value.entries) } : undefined

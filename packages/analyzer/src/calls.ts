@@ -209,7 +209,7 @@ function instantiate(run: Interpreter, { callee, node, given }: Call, frame: Fra
 }
 
 /** Acts like the generated constructor of a dataclass. */
-export function fillFields(
+function fillFields(
   definition: Extract<Value, { kind: 'class' }>['definition'],
   given: Arguments,
   attributes: Map<string, Value>,
@@ -234,7 +234,7 @@ function callInstance(run: Interpreter, { callee, node, given }: Call, frame: Fr
 }
 
 /** Keeps a call that leaves the project. */
-export function record(run: Interpreter, { callee, node, given }: Call, frame: Frame): CallEvent {
+function record(run: Interpreter, { callee, node, given }: Call, frame: Frame): CallEvent {
   const name = canonicalName(callee.kind === 'extern' ? callee.name : '?')
   const functionNode = childAt(node, 'function')
   const object = functionNode?.type === 'attribute' ? childAt(functionNode, 'object') : undefined
@@ -257,7 +257,7 @@ export function record(run: Interpreter, { callee, node, given }: Call, frame: F
   return event
 }
 
-export function made(event: CallEvent): Value {
+function made(event: CallEvent): Value {
   const receiver =
     event.receiver === undefined
       ? undefined

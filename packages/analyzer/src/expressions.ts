@@ -128,9 +128,7 @@ function subscript(
   if (part !== undefined) return part
   const key = evaluate(run, node, frame)
   if (value.kind === 'extern' && value.name === 'os.environ') run.variables.add(textOf(key) ?? '')
-  const entry = entryOf(value, key)
-  const isComputed = node.type === 'identifier' && (key.kind === 'unknown' || key.kind === 'made')
-  return isComputed && entry.kind === 'unknown' && value.kind !== 'dict' ? { ...entry, partOf: value } : entry
+  return entryOf(value, key)
 }
 
 function itemsOf(run: Interpreter, node: SyntaxNode, frame: Frame): readonly Value[] {

@@ -33,8 +33,6 @@ export interface Facts {
   /** Calls that the program can make. */
   events: readonly CallEvent[]
   training: readonly TrainingCall[]
-  /** Position of the first training call among the events. */
-  firstTraining: number
   /** Loops around training calls. */
   loops: ReadonlySet<Loop>
 }
@@ -45,7 +43,6 @@ export function gatherFacts(run: Interpreter, launch: Launch): Facts {
     const engine = engineOf(event)
     return engine === undefined ? [] : [{ engine, event }]
   })
-  const first = training[0]
   const file = launch.launcher === 'accelerate' ? launch.settings.get('config_file') : undefined
   const launchConfig = file === undefined ? undefined : run.project.data(file, run.entry)
   return {
@@ -57,7 +54,6 @@ export function gatherFacts(run: Interpreter, launch: Launch): Facts {
     launchConfig,
     events,
     training,
-    firstTraining: first === undefined ? events.length : events.indexOf(first.event),
     loops: new Set(training.filter(({ engine }) => engine === 'own').flatMap(({ event }) => event.loops)),
   }
 }
@@ -144,10 +140,6 @@ export function evidenceOf({ file, node }: CallEvent): Evidence {
 
 /** Longer lines are cut. */
 const TEXT_MAX = 120
-
-export function evidenceOfGuard({ file, line, text }: Guard): Evidence {
-  return { file, line: Math.max(1, line), text: text.slice(0, TEXT_MAX) }
-}
 
 /** An argument by its name, or by its position. */
 export function argument(event: CallEvent, name: string, position?: number): Value | undefined {

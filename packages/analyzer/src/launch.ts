@@ -52,7 +52,7 @@ function launchOf(script: Script, files: ProjectFiles, depth: number): Launch | 
 }
 
 /** Names of the programs that train, among others that prepare data or test. */
-export const TRAINING_NAMES = ['train', 'finetune', 'fine_tune', 'pretrain', 'fit', 'sft']
+const TRAINING_NAMES = ['train', 'finetune', 'fine_tune', 'pretrain', 'fit', 'sft']
 
 /** Programs that start another one, with the number of words that follow them. */
 const PREFIXES: Readonly<Record<string, number>> = {

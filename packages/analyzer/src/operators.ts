@@ -22,7 +22,7 @@ export function calculate(operator: string, left: Value, right: Value): Value {
     return isKnown ? constant(texts[0] + texts[1], taint) : unknown(taint, texts[0] + texts[1])
   }
   if (operator === '/' && texts[1] !== undefined) return unknown(taint, `${texts[0] ?? '{}'}/${texts[1]}`)
-  return { ...unknown(taint), kind: 'unknown', like: left.kind === 'constant' ? right : left }
+  return unknown(taint)
 }
 
 const knownText = (value: Value): string | undefined => (value.kind === 'unknown' ? value.text : undefined)

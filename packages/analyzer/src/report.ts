@@ -65,7 +65,7 @@ const runTime = z.object({
   gpus: z.int().min(1),
 })
 
-/** Document of `crucible analyze --json`. */
+/** Document of `crucible analyze --json`. @internal Tests check the printed document. */
 export const analysisDocument = z.object({
   version: z.literal(ANALYSIS_VERSION),
   /** The script, relative to the project's folder; `null` if none was found. */

@@ -154,6 +154,6 @@ function valueOf(expression: string, { variables, args }: Shell): string | reado
   return fallback
 }
 
-export function isNameLetter(letter: string): boolean {
+function isNameLetter(letter: string): boolean {
   return letter === '_' || (letter >= '0' && letter <= '9') || letter.toLowerCase() !== letter.toUpperCase()
 }

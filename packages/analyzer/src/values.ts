@@ -19,7 +19,7 @@ export interface Option {
 }
 
 /** The result of a call, or one entry of it. */
-export interface Origin {
+interface Origin {
   call: CallEvent
   key: string | undefined
 }
@@ -41,10 +41,6 @@ export type Value = Taint &
         bound?: Value
         /** For a collection: one of its items. */
         each?: Value
-        /** For arithmetic: an operand with the shape of the result. */
-        like?: Value
-        /** For `x[rows]`: the value with these and other rows. */
-        partOf?: Value
       }
     | { kind: 'constant'; value: Constant }
     | { kind: 'list'; items: readonly Value[] }

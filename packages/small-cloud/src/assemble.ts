@@ -46,7 +46,7 @@ export interface Ingredients {
 }
 
 /** The addresses of the cloud, known only once it listens. */
-export interface Addresses {
+interface Addresses {
   services?: string
   store?: StoreFront
 }

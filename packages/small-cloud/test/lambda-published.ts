@@ -20,7 +20,7 @@ const availability = z.strictObject({
 const tag = z.strictObject({ key: z.string(), value: z.string() })
 const mount = z.strictObject({ mount_point: z.string(), file_system_id: z.string() })
 
-export const INSTANCE = z.strictObject({
+const INSTANCE = z.strictObject({
   id: z.string(),
   name: z.string().max(64).optional(),
   ip: z.string().optional(),

@@ -1,6 +1,6 @@
 """Reads how programs fared with the checkpoints that they were given, from `restores.json` of every attempt so far."""
 
-from typing import Dict, NamedTuple, Set
+from typing import Dict, Set
 
 from ..documents import RESTORES, parse
 from ..keys import CheckpointId, Keys
@@ -8,16 +8,11 @@ from ..shapes import DocumentError
 from ..store.base import Store
 
 
-class Experience(NamedTuple):
-    """Checkpoints grouped by the outcome of the programs that were given them."""
+def read_failed(store: Store, keys: Keys, attempt: int) -> Set[CheckpointId]:
+    """Returns the checkpoints on which programs failed, and from which none ever continued.
 
-    went_on: Set[CheckpointId]
-    failed: Set[CheckpointId]
-    """Programs failed on them, and no program ever continued from them."""
-
-
-def read_experience(store: Store, keys: Keys, attempt: int) -> Experience:
-    """Reads the earlier attempts and an earlier start of this attempt. Raises `StoreError`."""
+    Reads the earlier attempts and an earlier start of this attempt. Raises `StoreError`.
+    """
     outcomes: Dict[str, Set[CheckpointId]] = {"trying": set(), "went-on": set(), "failed": set()}
     for number in range(1, attempt + 1):
         body = store.get(keys.restores_of(number))
@@ -28,4 +23,4 @@ def read_experience(store: Store, keys: Keys, attempt: int) -> Experience:
         for each in told:
             checkpoint = each["checkpoint"]
             outcomes[each["outcome"]].add(CheckpointId(checkpoint["step"], checkpoint["attempt"]))
-    return Experience(outcomes["went-on"], outcomes["failed"] - outcomes["went-on"])
+    return outcomes["failed"] - outcomes["went-on"]

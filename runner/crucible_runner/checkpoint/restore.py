@@ -14,7 +14,7 @@ from ..store.base import Store
 from ..store.retry import Patience, Remark, Trouble, persist
 from ..store.transfer import Corrupt, FileDown, download_files
 from .evidence import COMPLETE, QUIET, SETTLED
-from .experience import Experience, read_experience
+from .experience import read_failed
 from .generations import Shape
 from .manifest import read_manifest, shape_of_manifest
 from .pace import Past
@@ -77,14 +77,14 @@ class Candidate(NamedTuple):
 _WORDS = {COMPLETE: "complete", SETTLED: "provisional", QUIET: "provisional"}
 
 
-def rank(candidates: Sequence[Candidate], experience: Experience, quiet_ms: int) -> List[Candidate]:
+def rank(candidates: Sequence[Candidate], failed: Set[CheckpointId], quiet_ms: int) -> List[Candidate]:
     """Ranks all candidates, given newest first, by the order in which to restore them.
 
     A complete checkpoint is always accepted. A provisional one ranks before it when it has settled, or when it resembles a complete one
     and has saved some time. A checkpoint on which a program failed comes last.
     """
     trusted = [each for index, each in enumerate(candidates) if _is_trusted(each, candidates[index + 1 :], quiet_ms)]
-    fresh = [each for each in trusted if each.checkpoint not in experience.failed]
+    fresh = [each for each in trusted if each.checkpoint not in failed]
     return fresh or [each for each in trusted if each.state == COMPLETE][:1]
 
 
@@ -134,9 +134,7 @@ class Restorer:
         parsed = [parse_checkpoint_id(name) for name in names]
         ids = [checkpoint for checkpoint in parsed if checkpoint is not None]
         ids.sort(key=lambda checkpoint: checkpoint.age, reverse=True)
-        experience = persist(
-            lambda: read_experience(self._store, self._keys, attempt), self._patience.is_hopeless, trouble
-        )
+        failed = persist(lambda: read_failed(self._store, self._keys, attempt), self._patience.is_hopeless, trouble)
         candidates, own_steps, begun_steps = [], [], []
         for checkpoint in ids:
             bodies = self._manifests(checkpoint, trouble)
@@ -144,13 +142,13 @@ class Restorer:
                 (own_steps if bodies else begun_steps).append(checkpoint.step)
             candidates += self._readable(checkpoint, bodies, remark)
         found = Found(None, own_steps, begun_steps, [], ids[0] if ids else None)
-        complete = [each.manifest for each in candidates if each.state == COMPLETE and each.checkpoint not in experience.failed]
+        complete = [each.manifest for each in candidates if each.state == COMPLETE and each.checkpoint not in failed]
         newest_revisions = {each.checkpoint: each.manifest for each in reversed(candidates)}
         found = found._replace(past=Past(complete[:_COMPARED], list(newest_revisions.values())))
-        ranked = rank([each for each in candidates if each.checkpoint not in tried], experience, quiet_ms)
+        ranked = rank([each for each in candidates if each.checkpoint not in tried], failed, quiet_ms)
         for candidate in ranked:
             try:
-                why = self._why(candidate, candidates, experience, tried)
+                why = self._why(candidate, candidates, failed | tried)
                 note(candidate, why)
                 restored = self._bring(candidate, directory, folder, trouble)._replace(why=why)
                 remark("restored checkpoint %s: %s" % (candidate.checkpoint.name, why))
@@ -159,11 +157,9 @@ class Restorer:
                 remark("checkpoint %s is damaged, using the previous one: %s" % (candidate.checkpoint.name, error))
         return found
 
-    def _why(
-        self, chosen: Candidate, candidates: Sequence[Candidate], experience: Experience, tried: Set[CheckpointId]
-    ) -> str:
+    def _why(self, chosen: Candidate, candidates: Sequence[Candidate], unusable: Set[CheckpointId]) -> str:
         passed = [each for each in candidates if each.checkpoint.age > chosen.checkpoint.age]
-        failed = [each for each in passed if each.checkpoint in tried or each.checkpoint in experience.failed]
+        failed = [each for each in passed if each.checkpoint in unusable]
         if failed:
             names = ", ".join(each.checkpoint.name for each in failed[:3])
             return "%s; the program failed right after resuming from %s" % (chosen.words, names)

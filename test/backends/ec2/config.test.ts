@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { EC2_SETTINGS, IMAGE_DEFAULT, parseEc2Config } from '../../../backends/ec2/config'
+import { EC2_SETTINGS, parseEc2Config } from '../../../backends/ec2/config'
+import { DEFAULT_IMAGE } from './harness'
 
 const problemsOf = (settings: Record<string, string>): string[] => {
   const parsed = parseEc2Config(settings)
@@ -15,7 +16,7 @@ describe('the settings of EC2', () => {
         subnets: 'default',
         securityGroups: { name: 'crucible-machine' },
         profile: 'crucible-machine',
-        image: IMAGE_DEFAULT,
+        image: DEFAULT_IMAGE,
         types: ['g*', 'p*', 'c7i.*', 'm7i.*', 'r7i.*'],
         hasSpot: true,
         reservations: 'all',

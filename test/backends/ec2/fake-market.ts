@@ -8,7 +8,7 @@ import type {
 } from '../../../backends/ec2/sdk/api'
 import { DAY_MS, HOUR_MS } from '../../../core/time/time'
 
-export const VPC = 'vpc-1'
+const VPC = 'vpc-1'
 const BOTH = ['on-demand', 'spot']
 
 const subnet = (id: string, zone: string): Subnet => ({
@@ -100,8 +100,8 @@ const reserved = (id: string, type: string, zone: string): Reservation => ({
   isInterruptible: false,
 })
 
-export const ON_DEMAND_RESERVATION = 'cr-0aaaaaaaaaaaaaaaa'
-export const BLOCK = 'cr-0bbbbbbbbbbbbbbbb'
+const ON_DEMAND_RESERVATION = 'cr-0aaaaaaaaaaaaaaaa'
+const BLOCK = 'cr-0bbbbbbbbbbbbbbbb'
 
 /** One on demand, and one block that has begun. */
 export function reservations(nowMs: number): Reservation[] {

@@ -29,6 +29,10 @@ import { issueOrder, makeOrder, type OrderOptions } from '../orders'
 import { MemoryStore } from '../scripted/memory-store'
 import { capacityTypeOf, offersFor, type Way } from './ways'
 
+/** The default image. */
+export const DEFAULT_IMAGE =
+  '/aws/service/deeplearning/ami/{arch}/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id'
+
 export const EC2_TRAITS: Traits = {
   looksForTags: false,
   startsLater: true,
@@ -199,7 +203,7 @@ export class Ec2Harness implements Harness {
     process.env['AWS_SECRET_ACCESS_KEY'] = cloud.credentials.secretAccessKey
     const all = {
       ...CONFIG,
-      image: IMAGE,
+      image: DEFAULT_IMAGE,
       types: [TYPE, BLOCK_TYPE, 'm7i.*', 'c7i.*'],
       staleForMs: 300,
       endpoint: cloud.endpoint,
@@ -333,7 +337,7 @@ export class Ec2Harness implements Harness {
       if (free > 0)
         await client.send(
           new RunInstancesCommand({
-            ImageId: `resolve:ssm:${IMAGE.replace('{arch}', 'x86_64')}`,
+            ImageId: `resolve:ssm:${DEFAULT_IMAGE.replace('{arch}', 'x86_64')}`,
             MinCount: free,
             MaxCount: free,
             InstanceType: type as _InstanceType,
@@ -412,8 +416,6 @@ export class Ec2Harness implements Harness {
     rmSync(this.directory, { recursive: true, force: true })
   }
 }
-
-const IMAGE = '/aws/service/deeplearning/ami/{arch}/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id'
 
 const DEPS = {
   clock: Date.now,

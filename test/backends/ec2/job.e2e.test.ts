@@ -11,7 +11,6 @@ import { createPlanningActivities } from '../../../activities/plan/planning'
 import { createDrainingActivities } from '../../../activities/machine/draining'
 import { createStoreActivities } from '../../../activities/garbage/store'
 import { createEc2Backend } from '../../../backends/ec2'
-import { IMAGE_DEFAULT } from '../../../backends/ec2/config'
 import type { Settlement } from '../../../core/activities'
 import type { Diagnosis } from '../../../core/documents'
 import type { JobSpec } from '../../../core/job/job'
@@ -36,7 +35,7 @@ import { until } from '../../support/until'
 import { TEST_WORKER, testWorkflowBundle } from '../../support/workflow-bundle'
 import { QUICK, SPEC, type JobHandle } from '../../workflows/harness'
 import { ended, TEST_LIMIT_MS } from '../../workflows/looks'
-import { CONFIG } from './harness'
+import { CONFIG, DEFAULT_IMAGE } from './harness'
 import { itInAll } from '../../support/selection'
 
 jest.setTimeout(TEST_LIMIT_MS)
@@ -90,7 +89,7 @@ async function deployInto(world: WorldText): Promise<void> {
   const config = {
     ...CONFIG,
     regions: Object.keys(world.regions!),
-    image: IMAGE_DEFAULT,
+    image: DEFAULT_IMAGE,
     types: [TYPE],
     registerWithinMs: 10_000,
     endpoint: cloud.endpoint,
@@ -198,7 +197,9 @@ describe('a job whose machine never registers', () => {
     await deploy('none', 'none')
     const { type, message } = await ended(await submit({ run: 'echo done', isInterruptible: false }))
     expect(type).toBe('unreachable')
-    expect(message).toMatch(/agent \(SSM\) has not registered.*has no way out.*Last output of the machine/)
+    expect(message).toMatch(
+      /agent \(SSM\) has not registered.*has no outbound route.*Last output of the machine/,
+    )
     const places = (await recorded<Settlement>('settled')).map(({ handle }) => handle!.realised.place)
     expect(places).toEqual(['us-east-1a', 'us-east-1b'])
   })

@@ -7,7 +7,7 @@ import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { Backend, Problem } from '../../../backends/backend'
 import { createEc2Backend } from '../../../backends/ec2'
-import { IMAGE_DEFAULT, type Ec2Config } from '../../../backends/ec2/config'
+import type { Ec2Config } from '../../../backends/ec2/config'
 import type { BackendError } from '../../../backends/errors'
 import type { LaunchOutcome } from '../../../core/activities'
 import type { Failure } from '../../../core/failure'
@@ -17,7 +17,7 @@ import { until } from '../../support/until'
 import { patiently } from '../harness'
 import { makeOrder } from '../orders'
 import { MemoryStore } from '../scripted/memory-store'
-import { CONFIG } from './harness'
+import { CONFIG, DEFAULT_IMAGE } from './harness'
 
 const BUCKET = 'quirks'
 const TYPE = 'm7i.large'
@@ -31,7 +31,7 @@ async function start(world: WorldText = {}): Promise<void> {
 }
 
 function open(changes: Partial<Ec2Config> = {}, storeUrl = `s3://${BUCKET}/store`): Promise<Backend> {
-  const config = { ...CONFIG, image: IMAGE_DEFAULT, types: [TYPE], endpoint: cloud.endpoint, ...changes }
+  const config = { ...CONFIG, image: DEFAULT_IMAGE, types: [TYPE], endpoint: cloud.endpoint, ...changes }
   const runnerUrl = async (): Promise<string> => 'data:,'
   return createEc2Backend(config, { clock: Date.now, runnerUrl, storeUrl })
 }

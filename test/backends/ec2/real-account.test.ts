@@ -4,7 +4,6 @@ import { AssumeRoleCommand } from '@aws-sdk/client-sts'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { Backend } from '../../../backends/backend'
 import { createEc2Backend } from '../../../backends/ec2'
-import { IMAGE_DEFAULT } from '../../../backends/ec2/config'
 import { createSdkApi } from '../../../backends/ec2/sdk/index'
 import type { LaunchOutcome } from '../../../core/activities'
 import type { Offer, Pins } from '../../../core/offer'
@@ -13,7 +12,7 @@ import { IMAGE, stopClouds, testCloud, type TestCloud } from '../../../packages/
 import { patiently } from '../harness'
 import { makeOrder } from '../orders'
 import { MemoryStore } from '../scripted/memory-store'
-import { CONFIG } from './harness'
+import { CONFIG, DEFAULT_IMAGE } from './harness'
 import { ACCOUNT, preparedTemplate } from './setup/accounts'
 
 afterEach(stopClouds)
@@ -33,7 +32,7 @@ async function open(cloud: TestCloud, keys: Keys): Promise<Backend> {
   })
   delete process.env['AWS_SESSION_TOKEN']
   if (keys.sessionToken !== undefined) process.env['AWS_SESSION_TOKEN'] = keys.sessionToken
-  const config = { ...CONFIG, image: IMAGE_DEFAULT, types: ['m7i.large'], endpoint: cloud.cloud.endpoint }
+  const config = { ...CONFIG, image: DEFAULT_IMAGE, types: ['m7i.large'], endpoint: cloud.cloud.endpoint }
   return createEc2Backend(config, { clock: Date.now, runnerUrl: async () => 'data:,', deployment: 'test' })
 }
 
@@ -77,7 +76,7 @@ describe('a role of single sign-on, which has a path', () => {
 
 describe('an image that a job keeps', () => {
   it('is used also when AWS has deprecated it', async () => {
-    const parameter = IMAGE_DEFAULT.replace('{arch}', 'x86_64')
+    const parameter = DEFAULT_IMAGE.replace('{arch}', 'x86_64')
     const first = await testCloud(worldOf({}))
     const [offer] = await (await open(first, TEST)).offers({}, patiently())
     const pins: Pins = offer!.pins!

@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { lookFor } from '../../../activities/machine/sending'
 import { createLambdaBackend } from '../../../backends/lambda'
-import { TAGS } from '../../../backends/lambda/machines'
 import { shapeOf } from '../../../backends/lambda/offers'
 import type { Backend } from '../../../backends/backend'
 import type { MachineHandle } from '../../../core/handle'
@@ -69,7 +68,7 @@ describe('a list', () => {
     const store = new MemoryStore(Date.now)
     const offers = [{ capacityType: 'on-demand', backend: 'lambda' } as Offer]
     const order = makeOrder({ store, offers })
-    const tags = [{ key: TAGS.attempt, value: order.attemptId }]
+    const tags = [{ key: 'crucible:attempt', value: order.attemptId }]
     const backend = await backendOver([
       { ...found, tags },
       { ...found, tags, id: 'i-ended', status: 'terminated' },

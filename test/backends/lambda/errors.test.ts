@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { createLambdaBackend } from '../../../backends/lambda'
 import type { Backend } from '../../../backends/backend'
 import { HttpError } from '../../../backends/http'
-import { failureOf, lambdaError, MEANINGS, mayHaveHappened, meaningOf } from '../../../backends/lambda/errors'
+import { failureOf, lambdaError, MEANINGS, mayHaveHappened } from '../../../backends/lambda/errors'
 import type { Failure, FailureClass } from '../../../core/failure'
 import type { LaunchOutcome } from '../../../core/activities'
 import type { Offer } from '../../../core/offer'
@@ -101,11 +101,10 @@ describe('what a code of Lambda allows to be done next', () => {
   })
 
   it('depends on the status where the answer has no code', () => {
-    const classes = [200, 301, 401, 403, 404, 406, 408, 418, 429, 500, 502, 503, 520].map((status) => [
-      status,
-      meaningOf(undefined, status)?.class,
-      meaningOf(undefined, status)?.isUncertain === true,
-    ])
+    const classes = [200, 301, 401, 403, 404, 406, 408, 418, 429, 500, 502, 503, 520].map((status) => {
+      const error = new HttpError(`Lambda answered ${status}`, { reach: 'answered', status })
+      return [status, failureOf(error).class, mayHaveHappened(error)]
+    })
     expect(classes).toEqual([
       [200, 'transient', false] as const,
       [301, 'transient', false],

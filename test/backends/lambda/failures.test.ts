@@ -5,12 +5,11 @@ import { sendOnce, type SendingDeps } from '../../../activities/machine/sending'
 import type { Backend } from '../../../backends/backend'
 import { failureOf } from '../../../backends/errors'
 import type { LaunchRequest } from '../../../backends/lambda/api'
-import { bootReserveMs } from '../../../core/money/budget'
 import type { FindOutcome, LaunchOutcome } from '../../../core/activities'
 import type { MachineHandle } from '../../../core/handle'
 import type { Order } from '../../../core/job/plan'
 import { sendNameOf } from '../../../core/queues'
-import { SECOND_MS } from '../../../core/time/time'
+import { CLOCK_SLACK_MS, SECOND_MS } from '../../../core/time/time'
 import { FaultProxy, type Fault } from '../../support/fault-proxy'
 import { parametersOfUserData } from '../../support/user-data'
 import { patiently } from '../harness'
@@ -133,5 +132,7 @@ it('a machine waits for its runner no longer than its money pays for it', async 
   const runner = { ...order.runner, limits: { seq: 0, deadlineAtMs: null, budget } }
   await h.backend.launch({ ...order, runner }, { ...patiently(), send: sendNameOf(order.attemptId, 1) })
   const [{ user_data: userData }] = h.launchesOf(order.attemptId) as [LaunchRequest]
-  expect(parametersOfUserData(userData).giveUpSeconds).toBe(200 - bootReserveMs(order.runner) / SECOND_MS)
+  expect(parametersOfUserData(userData).giveUpSeconds).toBe(
+    200 - (order.runner.powerOffMs + CLOCK_SLACK_MS) / SECOND_MS,
+  )
 })

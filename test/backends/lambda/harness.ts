@@ -7,7 +7,6 @@ import { cloudInit } from '../../../backends/bootstrap'
 import { createLambdaBackend } from '../../../backends/lambda'
 import type { LambdaConfig } from '../../../backends/lambda/config'
 import type { LambdaDeps } from '../../../backends/lambda/host'
-import { TAGS } from '../../../backends/lambda/machines'
 import type { LaunchRequest } from '../../../backends/lambda/api'
 import type { Order } from '../../../core/job/plan'
 import { sendNameOf } from '../../../core/queues'
@@ -130,12 +129,12 @@ export class LambdaHarness implements Harness {
     })
     await issueOrder(this.store, order, Date.now())
     if (isStuck)
-      this.cloud.addFault({ fault: 'no-boot', where: { tags: { [TAGS.attempt]: order.attemptId } } })
+      this.cloud.addFault({ fault: 'no-boot', where: { tags: { 'crucible:attempt': order.attemptId } } })
     return order
   }
 
   instancesOf(attemptId: string): ReturnType<Cloud['instances']> {
-    return this.cloud.instances().filter(({ tags }) => tags[TAGS.attempt] === attemptId)
+    return this.cloud.instances().filter(({ tags }) => tags['crucible:attempt'] === attemptId)
   }
 
   billedToMs(attemptId: string): number | undefined {
@@ -236,7 +235,7 @@ export class LambdaHarness implements Harness {
     const { attemptId } = order
     const { tags } = this.instancesOf(attemptId)[0]!
     const send = sendNameOf(attemptId, 2)
-    const changed = { ...tags, [TAGS.send]: send, [TAGS.at]: String(Number(tags[TAGS.at]) + 1) }
+    const changed = { ...tags, 'crucible:send': send, 'crucible:at': String(Number(tags['crucible:at']) + 1) }
     await this.#launch({
       hostname: send,
       name: attemptId,

@@ -1,6 +1,5 @@
 import { describeLostAnswers } from '../../activities/lost-answers'
 import { Senders } from '../../activities/sending-place'
-import { TAGS } from '../../../backends/lambda/machines'
 import { patient } from '../../support/patience'
 import { LambdaHarness } from './harness'
 
@@ -25,7 +24,7 @@ describeLostAnswers('Lambda', async () => {
       h.cloud.addFault({ fault: 'error', code, status: 429, times, where: launchOf(attemptId) })
     },
     end: ({ attemptId }) => h.cloud.interrupt(h.instancesOf(attemptId)[0]!.id),
-    machines: () => h.cloud.instances().map(({ tags }) => tags[TAGS.attempt]!),
+    machines: () => h.cloud.instances().map(({ tags }) => tags['crucible:attempt']!),
     dispose: () => h.dispose(),
   }
 })

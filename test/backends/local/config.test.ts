@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { availableParallelism, homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { LOCAL_SETTINGS, parseLocalConfig, UIDS_DEFAULT } from '../../../backends/local/config'
+import { LOCAL_SETTINGS, parseLocalConfig } from '../../../backends/local/config'
 import { BACKENDS } from '../../../backends/registry'
 
 describe('parseLocalConfig', () => {
@@ -17,7 +17,7 @@ describe('parseLocalConfig', () => {
         noticeMs: 120_000,
         python: 'python3',
         environment: { PATH: '/bin' },
-        uids: UIDS_DEFAULT,
+        uids: { first: 1_900_000_000, last: 1_900_065_535, isWanted: false },
       },
     })
   })

@@ -8,7 +8,7 @@ import { machineEnvironment } from '../../../backends/local/config'
 import { endProcesses } from '../../../backends/local/end-processes'
 import { inventoryOf } from '../../../backends/local/gpus'
 import { createHost } from '../../../backends/local/host'
-import { membersOf, type ProcessInfo } from '../../../backends/local/processes'
+import { scanProcesses, type ProcessIdentity, type ProcessInfo } from '../../../backends/local/processes'
 import { machineOfGroup } from '../../../backends/local/processes-linux'
 import { createPsReader, parsePs } from '../../../backends/local/processes-ps'
 import { runProgram } from '../../../backends/local/programs'
@@ -356,7 +356,10 @@ describe('processes', () => {
     ...more,
   })
 
-  it('of a machine are the marked, their children and their sessions, and no others', () => {
+  const membersOf = (all: ProcessInfo[], machine: string, first?: ProcessIdentity): Promise<ProcessInfo[]> =>
+    scanProcesses({ all: async () => all, one: async () => undefined }).ofMachine(machine, first)
+
+  it('of a machine are the marked, their children and their sessions, and no others', async () => {
     const all = [
       info(process.pid, { group: 7 }),
       info(1_000_001, { machine: 'a', group: 10 }),
@@ -368,21 +371,21 @@ describe('processes', () => {
       info(1_000_007, { parent: process.pid, group: 7 }),
       info(1_000_008),
     ]
-    const pids = membersOf(all, 'a').map((one) => one.pid - 1_000_000)
+    const pids = (await membersOf(all, 'a')).map((one) => one.pid - 1_000_000)
     expect(pids.sort()).toEqual([1, 2, 3, 4])
-    expect(membersOf(all, 'c', { pid: 1_000_008, started: 't1000008' })).toHaveLength(1)
-    expect(membersOf(all, 'c', { pid: 1_000_008, started: 'earlier' })).toEqual([])
+    expect(await membersOf(all, 'c', { pid: 1_000_008, started: 't1000008' })).toHaveLength(1)
+    expect(await membersOf(all, 'c', { pid: 1_000_008, started: 'earlier' })).toEqual([])
     const within = [...all, info(1_000_009, { machine: 'd', group: 7 })]
-    expect(membersOf(within, 'd').map((one) => one.pid)).toEqual([1_000_009])
+    expect((await membersOf(within, 'd')).map((one) => one.pid)).toEqual([1_000_009])
   })
 
-  it('of a machine are also those in its control group, whatever their environment says', () => {
+  it('of a machine are also those in its control group, whatever their environment says', async () => {
     const all = [
       info(1_000_001, { groupOf: 'a' }),
       info(1_000_002, { groupOf: 'a', machine: 'b' }),
       info(1_000_003, { groupOf: 'b' }),
     ]
-    expect(membersOf(all, 'a').map((one) => one.pid)).toEqual([1_000_001, 1_000_002])
+    expect((await membersOf(all, 'a')).map((one) => one.pid)).toEqual([1_000_001, 1_000_002])
   })
 
   it.each([

@@ -12,7 +12,6 @@ import {
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { execFileSync } from 'node:child_process'
-import { UIDS_DEFAULT } from '../../../backends/local/config'
 import type { MachineRecord } from '../../../backends/local/records'
 import type { LogLine, RunnerOrder, RunnerResult } from '../../../core/documents'
 import type { MachineHandle } from '../../../core/handle'
@@ -37,7 +36,7 @@ const KEY = 'a'.repeat(64)
 let h: LocalHarness
 beforeEach(async () => {
   h = await LocalHarness.make(realRunner(), {
-    uids: { ...UIDS_DEFAULT, isWanted: true },
+    uids: { ...UIDS, isWanted: true },
     environment: { PATH: SYSTEM, HOME: '/root' },
   })
   h.backend = await h.reopen({}, { secretKeyOf: () => KEY })
@@ -102,6 +101,9 @@ async function startVictim(): Promise<{ victim: Job; pid: number }> {
   })
   return { victim, pid: pid! }
 }
+
+/** The default range. */
+const UIDS = { first: 1_900_000_000, last: 1_900_065_535 }
 
 describe('a local job next to a worker that is root', () => {
   asRoot("reads neither key, store, worker's environment nor other jobs' files", async () => {
@@ -245,7 +247,7 @@ describe('a job with a user of its own', () => {
 describe('a runner from before users', () => {
   asRoot('is started as it knows', async () => {
     const old = await LocalHarness.make(STAND_IN, {
-      uids: { ...UIDS_DEFAULT, isWanted: true },
+      uids: { ...UIDS, isWanted: true },
       environment: { PATH: SYSTEM },
     })
     try {
@@ -270,7 +272,7 @@ describe('a Python that only root may run', () => {
   }
 
   asRoot('keeps jobs from users of their own, and doctor says why', async () => {
-    h.backend = await h.reopen({ uids: UIDS_DEFAULT, environment: closed() })
+    h.backend = await h.reopen({ uids: { ...UIDS, isWanted: false }, environment: closed() })
     const [problem] = await h.backend.check(patiently())
     expect(problem).toMatchObject({
       severity: 'warning',

@@ -4,12 +4,12 @@ import { findMachine } from '../../../activities/machine/backend-machines'
 import { sendOnce } from '../../../activities/machine/sending'
 import type { Backend } from '../../../backends/backend'
 import { failureOf } from '../../../backends/errors'
-import { bootReserveMs, startsWithinMs } from '../../../core/money/budget'
+import { startsWithinMs } from '../../../core/money/budget'
 import type { FindOutcome } from '../../../core/activities'
 import type { MachineHandle } from '../../../core/handle'
 import type { Offer } from '../../../core/offer'
 import type { Order } from '../../../core/job/plan'
-import { SECOND_MS } from '../../../core/time/time'
+import { CLOCK_SLACK_MS, SECOND_MS } from '../../../core/time/time'
 import { until } from '../../support/until'
 import { patiently, settled } from '../harness'
 import { watchAnHour } from '../hour-down'
@@ -246,7 +246,7 @@ it('a container waits for its runner no longer than its money pays for it', asyn
   const [unlimited, limited] = [order, next].map(
     ({ attemptId }) => parametersOfContainer(h.sendsOf(attemptId)[0]!).giveUpSeconds,
   )
-  const reserveSeconds = bootReserveMs(next.runner) / SECOND_MS
+  const reserveSeconds = (next.runner.powerOffMs + CLOCK_SLACK_MS) / SECOND_MS
   expect(limited).toBe(200 - reserveSeconds)
   expect(unlimited).toBe(startsWithinMs(order.runner) / SECOND_MS)
 })

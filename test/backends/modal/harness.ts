@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import type { Backend } from '../../../backends/backend'
 import { createModalBackend } from '../../../backends/modal'
 import type { ModalConfig } from '../../../backends/modal/config'
-import { RUN_MS_MAX } from '../../../backends/modal/config'
 import type { Health, JobRequest } from '../../../backends/modal/documents'
 import type { ModalDeps } from '../../../backends/modal/host'
 import type { Order } from '../../../core/job/plan'
@@ -21,6 +20,7 @@ import { TestHandOvers } from '../lambda/hand-overs'
 import { WireStore } from '../lambda/wire-store'
 import { issueOrder, makeOrder, type OrderOptions } from '../orders'
 import { openStandIn, type Gateway } from './gateways'
+import { HOUR_MS } from '../../../core/time/time'
 
 export const MODAL_TRAITS: Traits = {
   looksForTags: false,
@@ -49,7 +49,7 @@ export const CONFIG: ModalConfig = {
   url: 'http://127.0.0.1:9',
   token: { key: 'wk-0123456789', secret: 'ws-secret' },
   gpus: ['T4'],
-  runMsMax: RUN_MS_MAX,
+  runMsMax: 24 * HOUR_MS,
   hasCache: true,
   imageSecrets: {},
   cacheUnusedMs: 7 * 86_400_000,

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { z } from 'zod'
 import { createModalBackend } from '../../../backends/modal'
 import type { Backend } from '../../../backends/backend'
-import { parseModalConfig, RUN_MS_MAX, type ModalConfig } from '../../../backends/modal/config'
+import { parseModalConfig, type ModalConfig } from '../../../backends/modal/config'
 import * as documents from '../../../backends/modal/documents'
 import { launchFailure } from '../../../backends/modal/errors'
 import { observationOf } from '../../../backends/modal/machines'
@@ -20,6 +20,7 @@ import { patiently, settled } from '../harness'
 import { makeOrder } from '../orders'
 import { HEALTH, ModalHarness } from './harness'
 import { MemoryStore } from '../scripted/memory-store'
+import { HOUR_MS } from '../../../core/time/time'
 
 const servers: Server[] = []
 afterEach(async () => {
@@ -74,7 +75,7 @@ async function backendAt(url: string, changes: Partial<ModalConfig> = {}): Promi
     url,
     token: { key: 'wk-0123456789', secret: 'ws-secret' },
     gpus: ['T4', 'A10', 'A100-80GB', 'H100'],
-    runMsMax: RUN_MS_MAX,
+    runMsMax: 24 * HOUR_MS,
     hasCache: true,
     imageSecrets: {},
     cacheUnusedMs: 1,
@@ -256,7 +257,7 @@ describe('offers of Modal', () => {
       shape: { cpus: 8, memoryGiB: 32, gpus: 2, accelerator: 'H100' },
       isPreemptible: true,
       isolation: 'shared',
-      runMsMax: RUN_MS_MAX,
+      runMsMax: 24 * HOUR_MS,
       priceSource: { kind: 'live' },
       // A core is two vCPUs.
       data: { cores: '4', memoryMiB: '32768', gpu: 'H100!:2' },
@@ -494,7 +495,11 @@ describe('the settings of Modal', () => {
 
   it('are complete with an address and a token', () => {
     expect(parseModalConfig({ HOME: testFolder('home'), ...WHOLE })).toMatchObject({
-      config: { url: 'https://w--g.modal.run', token: { key: 'wk-1', secret: 'ws-1' }, runMsMax: RUN_MS_MAX },
+      config: {
+        url: 'https://w--g.modal.run',
+        token: { key: 'wk-1', secret: 'ws-1' },
+        runMsMax: 24 * HOUR_MS,
+      },
     })
     expect(problemsOf({})).toEqual([expect.stringContaining('crucible setup modal')])
   })

@@ -4,10 +4,8 @@ import { withFreshPlaces } from '../../../cli/reservation/surveys'
 import {
   calendarLayout,
   calendarLines,
-  iCalendarOf,
   mondayOf,
   showCalendar,
-  weeksOf,
   type CalendarLine,
 } from '../../../cli/reservation/calendar'
 import type { OwnedReservation } from '../../../core/reservation/reservation'
@@ -45,6 +43,15 @@ const WISHED: KnownReservation = {
   idleMicroUsd: 0,
 }
 
+/** The lines that the command prints. */
+function shown(line: CalendarLine, { fromMs, isICal }: { fromMs: number; isICal: boolean }): string[] {
+  const printed: string[] = []
+  const print = (text: string): void => void printed.push(text)
+  const out = { isJson: false, isTerminal: false, json: () => {}, line: print, raw: print }
+  showCalendar({ out, now: () => NOW } as unknown as Cli, [line], { fromMs, weeks: 2, isICal })
+  return printed
+}
+
 function lines(statuses: KnownReservation[], owned: OwnedReservation[] = []): CalendarLine[] {
   return calendarLines({ statuses, owned, runs: [] }, NOW)
 }
@@ -79,8 +86,8 @@ describe('the calendar of reservations', () => {
       startsAtMs: NOW,
       endsAtMs: NOW + 5 * DAY_MS,
     }
-    expect(weeksOf(line, fromMs, 2)).toBe('   ====|==     ')
-    expect(weeksOf({ ...line, endsAtMs: null }, fromMs, 2)).toBe('   ====|=======')
+    expect(shown(line, { fromMs, isICal: false })[1]).toBe('x:     ====|==')
+    expect(shown({ ...line, endsAtMs: null }, { fromMs, isICal: false })[1]).toBe('x:     ====|=======')
   })
 
   it.each([
@@ -103,7 +110,7 @@ describe('the calendar of reservations', () => {
 
   it('shows the places that are free now, not those of the last look', () => {
     const held = { ...WISHED, reservation: OWNED }
-    const survey = { account: '1', serves: {}, quotes: [], unseen: [], owned: [{ ...OWNED, free: 1 }] }
+    const survey = { account: '1', quotes: [], unseen: [], owned: [{ ...OWNED, free: 1 }] }
     const [fresh] = withFreshPlaces([held], [survey])
     expect(fresh!.reservation).toMatchObject({ free: 1, total: 2 })
     expect(lines([fresh!])).toMatchObject([{ kind: 'owned' }])
@@ -118,8 +125,7 @@ describe('the calendar of reservations', () => {
       startsAtMs: NOW,
       endsAtMs: NOW + HOUR_MS,
     }
-    const text = iCalendarOf([line], NOW)
-    expect(text.split('\r\n')).toEqual(
+    expect(shown(line, { fromMs: 0, isICal: true }).map((text) => text.trimEnd())).toEqual(
       expect.arrayContaining([
         'UID:res-1@crucible',
         'DTSTART:20261126T120000Z',
@@ -132,8 +138,6 @@ describe('the calendar of reservations', () => {
 
 describe('the iCalendar text', () => {
   it('has the line ends of its standard, and no control character of a title', () => {
-    const printed: string[] = []
-    const out = { isJson: false, raw: (line: string) => void printed.push(line) }
     const line: CalendarLine = {
       id: 'a',
       kind: 'bought',
@@ -141,7 +145,7 @@ describe('the iCalendar text', () => {
       startsAtMs: NOW,
       endsAtMs: NOW,
     }
-    showCalendar({ out, now: () => NOW } as unknown as Cli, [line], { fromMs: 0, weeks: 1, isICal: true })
+    const printed = shown(line, { fromMs: 0, isICal: true })
     expect(printed.every((each) => each.endsWith('\r'))).toBe(true)
     expect(printed.join('\n')).not.toContain('\u001b')
     expect(printed.at(-1)).toBe('END:VCALENDAR\r')

@@ -1,11 +1,10 @@
 import { DescribeSpotInstanceRequestsCommand, DescribeVolumesCommand, EC2Client } from '@aws-sdk/client-ec2'
 import { createBackendOver } from '../../../backends/ec2'
-import { PROFILE_DEFAULT, type Ec2Config } from '../../../backends/ec2/config'
+import type { Ec2Config } from '../../../backends/ec2/config'
 import { BILLED_AT_LEAST_MS } from '../../../backends/ec2/market/prices'
 import { createSdkApi } from '../../../backends/ec2/sdk/index'
 import type { Cloud, JournalEntry, WorldText } from '#small-cloud'
-import { BESIDE } from '../../backends/ec2/harness'
-import { CONFIG } from '../../backends/ec2/harness'
+import { BESIDE, CONFIG, DEFAULT_IMAGE } from '../../backends/ec2/harness'
 import { patient } from '../../support/patience'
 import {
   faultsOfCalls,
@@ -18,18 +17,16 @@ import {
 } from '../faults'
 import { PATIENCE_MS, type BackendParts, type CloudProvider } from '../provider'
 
-export const ZONES = ['us-east-1a', 'us-east-1b']
-export const TYPES = ['g5.xlarge', 'g5.2xlarge']
-export const IMAGE =
-  '/aws/service/deeplearning/ami/{arch}/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id'
+const ZONES = ['us-east-1a', 'us-east-1b']
+const TYPES = ['g5.xlarge', 'g5.2xlarge']
 
 const at = (ms: number): [number, number] => [ms, ms]
 
 /** A cloud of two zones whose bill runs by the second. */
 const CALM: WorldText = {
-  regions: { 'us-east-1': { zones: ZONES, groups: [PROFILE_DEFAULT] } },
+  regions: { 'us-east-1': { zones: ZONES, groups: ['crucible-machine'] } },
   roles: {
-    [PROFILE_DEFAULT]: {
+    'crucible-machine': {
       managed: ['AmazonSSMManagedInstanceCore'],
       hasProfile: true,
       trusts: ['ec2.amazonaws.com'],
@@ -52,7 +49,7 @@ const CALM: WorldText = {
 /** Names of machines are wanted that have one GPU: the dear type is there for when the cheap one is not. */
 const CLOUD_CONFIG: Ec2Config = {
   ...CONFIG,
-  image: IMAGE,
+  image: DEFAULT_IMAGE,
   types: TYPES,
   registerWithinMs: 8_000,
   staleForMs: 1_500,
@@ -210,7 +207,7 @@ export const EC2: CloudProvider = {
   open,
   settings: {
     CRUCIBLE_EC2_TYPES: TYPES.join(','),
-    CRUCIBLE_EC2_IMAGE: IMAGE,
+    CRUCIBLE_EC2_IMAGE: DEFAULT_IMAGE,
     CRUCIBLE_EC2_STALE_FOR: '1.5s',
   },
   spec: {},

@@ -1,7 +1,7 @@
 import { createBackendOver } from '../../../backends/lambda'
 import { createApi, type LaunchRequest } from '../../../backends/lambda/api'
 import type { LambdaConfig } from '../../../backends/lambda/config'
-import { BILLED_IN_STEPS_OF_MS, TAGS } from '../../../backends/lambda/machines'
+import { BILLED_IN_STEPS_OF_MS } from '../../../backends/lambda/machines'
 import type { Cloud, WorldText } from '#small-cloud'
 import { CONFIG } from '../../backends/lambda/harness'
 import { faultsOfCalls, OF_MACHINES, RESTOCKED_MS, UNMET_BEYOND_EC2, type Draws, type Where } from '../faults'
@@ -118,15 +118,15 @@ export const LAMBDA: CloudProvider = {
   calls: { launch: LAUNCH, look: LOOK, prices: PRICES },
   asks: LOOK.action,
   down: { code: 'provider/internal-unavailable', status: 503 },
-  attemptTag: TAGS.attempt,
+  attemptTag: 'crucible:attempt',
   leaking: ['booting', 'active', 'unhealthy'],
   ending: ['terminating'],
   typeOf: (recorded) => recorded,
   orderIn: ({ parameters }) => {
     const { tags, ...rest } = parameters as LaunchRequest
-    const kept = tags.filter(({ key }) => key !== TAGS.send && key !== TAGS.at)
+    const kept = tags.filter(({ key }) => key !== 'crucible:send' && key !== 'crucible:at')
     return {
-      attemptId: tags.find(({ key }) => key === TAGS.attempt)?.value,
+      attemptId: tags.find(({ key }) => key === 'crucible:attempt')?.value,
       order: { ...rest, tags: kept, hostname: '', user_data: '' },
     }
   },

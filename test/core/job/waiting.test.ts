@@ -4,7 +4,6 @@ import {
   aheadOf,
   inOrder,
   lineInWords,
-  ordinal,
   poolOf,
   reservationOfWish,
   wishNamed,
@@ -54,6 +53,7 @@ describe('what a job waits for', () => {
 
   it('is reported with its place in the line', () => {
     expect(lineInWords({ position: 3, pool: 'ec2:spot A10G' })).toBe('waiting, 3rd for ec2:spot A10G')
+    const ordinal = (position: number): string => / (\w+) for /.exec(lineInWords({ position, pool: '' }))![1]!
     expect([1, 2, 3, 4, 10, 11, 12, 13, 21, 22, 101, 111, 112].map(ordinal)).toEqual([
       '1st',
       '2nd',

@@ -3,17 +3,16 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import {
-  AFFORDABLE_MAX_MS,
   affordableMs,
   attemptBudget,
-  bootReserveMs,
   budgetReserveMs,
   leftOfBudget,
   paidForMs,
   startReserveMs,
+  startsWithinMs,
 } from '../../../core/money/budget'
 import { spendOver } from '../../../core/money/meter'
-import { HOUR_MS } from '../../../core/time/time'
+import { DAY_MS, HOUR_MS } from '../../../core/time/time'
 import { stoppingMs } from '../../../core/time/timing'
 
 /** An amount, the price of an hour, and for how long it pays; the runner is tested with the same. */
@@ -31,7 +30,7 @@ describe('the time that money pays for', () => {
       fc.property(money, price, (left, perHour) => {
         const ms = affordableMs(left, perHour)
         expect(spendOver(ms, perHour)).toBeLessThanOrEqual(left)
-        if (ms < AFFORDABLE_MAX_MS) expect(spendOver(ms + 1_000, perHour)).toBeGreaterThan(left)
+        if (ms < 3_650 * DAY_MS) expect(spendOver(ms + 1_000, perHour)).toBeGreaterThan(left)
       }),
     )
   })
@@ -45,7 +44,7 @@ describe('the time that money pays for', () => {
         const ms = affordableMs(left, perHour, billedInStepsOfMs)
         expect(ms % billedInStepsOfMs).toBe(0)
         expect(spendOver(ms, perHour, { billedInStepsOfMs })).toBeLessThanOrEqual(left)
-        if (ms < AFFORDABLE_MAX_MS)
+        if (ms < 3_650 * DAY_MS)
           expect(spendOver(ms + 1, perHour, { billedInStepsOfMs })).toBeGreaterThan(left)
       }),
     )
@@ -104,5 +103,7 @@ it('each reserve of a budget adds up from the durations of an attempt', () => {
   expect(stoppingMs(timing)).toBe(110_000)
   expect(budgetReserveMs(timing)).toBe(135_000)
   expect(startReserveMs(timing)).toBe(165_000)
-  expect(bootReserveMs(timing)).toBe(40_000)
+  const budget = { microUsd: 3_600, priceMaxMicroUsdPerHour: 3_600 }
+  const limits = { seq: 0, deadlineAtMs: null, budget }
+  expect(startsWithinMs({ ...timing, startWithinMs: DAY_MS, limits })).toBe(HOUR_MS - 40_000)
 })

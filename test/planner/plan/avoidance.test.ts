@@ -2,14 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import type { Avoidance } from '../../../core/job/ledger'
 import { offerKey, placeKey } from '../../../core/offer'
 import { HOUR_MS, MINUTE_MS } from '../../../core/time/time'
-import {
-  avoidanceOf,
-  isDeprioritised,
-  isShaky,
-  SHAKY_MS,
-  stillAvoided,
-  whyAvoided,
-} from '../../../planner/plan/avoidance'
+import { isDeprioritised, isShaky, SHAKY_MS, stillAvoided, whyAvoided } from '../../../planner/plan/avoidance'
 import { offer } from '../wishes'
 
 const HERE = offer({ place: 'a', capacityType: 'spot' })
@@ -32,14 +25,14 @@ describe('an avoidance', () => {
     const ofOffer = avoidance('quota')
     const ofPlace = avoidance('quota', { offerKey: placeKey(HERE) })
     for (const one of [ofOffer, ofPlace]) {
-      expect(avoidanceOf(HERE, [one], 'quota')).toEqual(one)
-      expect(avoidanceOf(elsewhere, [one], 'quota')).toBeUndefined()
-      expect(avoidanceOf(HERE, [one], 'capacity')).toBeUndefined()
+      expect(whyAvoided(HERE, [one], 'quota')).toMatch(/avoided for 5m$/)
+      expect(whyAvoided(elsewhere, [one], 'quota')).toBeUndefined()
+      expect(whyAvoided(HERE, [one], 'capacity')).toBeUndefined()
     }
     const neighbour = offer({ place: 'a', type: 'large' })
-    expect([ofOffer, ofPlace].map((one) => avoidanceOf(neighbour, [one], 'quota'))).toEqual([
+    expect([ofOffer, ofPlace].map((one) => whyAvoided(neighbour, [one], 'quota'))).toEqual([
       undefined,
-      ofPlace,
+      expect.stringMatching(/avoided for 5m$/),
     ])
   })
 

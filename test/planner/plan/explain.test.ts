@@ -3,7 +3,7 @@ import { microUsd } from '../../../core/money/money'
 import type { Offer } from '../../../core/offer'
 import { offerKey } from '../../../core/offer'
 import { HOUR_MS, MINUTE_MS } from '../../../core/time/time'
-import { discountedInWords, risksOf, summaryOf, whyNone } from '../../../planner/plan/explain'
+import { risksOf, summaryOf, whyNone } from '../../../planner/plan/explain'
 import type { PlanRequest } from '../../../planner/plan/request'
 import { storePriceOf } from '../../../storage/store-price'
 import { CAPABILITIES, NOW_MS, offer, plan, SPEC } from '../wishes'
@@ -76,7 +76,8 @@ describe('the reasons for a placement', () => {
     [2.7, '$1.80/h, 33.3 % discount on $2.70/h'],
   ])('have a discount on a list price of %s dollars: %s', (usd, words) => {
     const list = usd === undefined ? {} : { listPriceMicroUsdPerHour: microUsd(usd) }
-    expect(discountedInWords({ priceMicroUsdPerHour: microUsd(1.8), ...list })).toBe(words)
+    const [money] = reasons(offer({ priceMicroUsdPerHour: microUsd(1.8), ...list }))
+    expect(money!.slice(0, money!.indexOf(', about'))).toBe(words)
   })
 
   it('show only the price of a reservation that is not billed while idle', () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import type { CapacityQuote, CapacityWish } from '../../../core/reservation/reservation'
-import type { PurchaseRule } from '../../../core/reservation/reserving'
+import type { JudgedQuote, PurchaseRule } from '../../../core/reservation/reserving'
 import { DAY_MS, HOUR_MS } from '../../../core/time/time'
-import { judgeQuote, wholePriceOf } from '../../../planner/reserving/judge'
+import { rankQuotes, wholePriceOf } from '../../../planner/reserving/judge'
 import { priceInWords, quoteInWords } from '../../../planner/reserving/words'
 import { factsOf, hourlyOf, NOW_MS, quoteOf, without } from './facts'
 
@@ -13,8 +13,11 @@ interface Case {
   rule?: PurchaseRule
   quote?: CapacityQuote
 }
+const judged = (facts: Parameters<typeof rankQuotes>[0], quote: CapacityQuote): JudgedQuote =>
+  rankQuotes(facts, [quote])[0]!
+
 const refusalOf = ({ wish = {}, rule = {}, quote = quoteOf() }: Case): string | undefined =>
-  judgeQuote(factsOf({ wish, rule }), quote).refusal
+  judged(factsOf({ wish, rule }), quote).refusal
 
 describe('a quote', () => {
   const [startsAtMs, endsAtMs] = [NOW_MS + DAY_MS, NOW_MS + 3 * DAY_MS]
@@ -154,7 +157,7 @@ describe('a quote', () => {
   it('that begins at once lasts as long as wanted, although the answer took time', () => {
     const quote = hourlyOf({ endsAtMs: NOW_MS + 10 * HOUR_MS })
     const facts = { ...factsOf({ wish: HOURLY }), nowMs: NOW_MS + 800 }
-    expect(judgeQuote(facts, quote).refusal).toBeUndefined()
+    expect(judged(facts, quote).refusal).toBeUndefined()
   })
 })
 
@@ -168,7 +171,7 @@ describe('the price of a machine hour', () => {
     ['is nothing if nothing is paid', quoteOf({ upfrontMicro: 0, usableUntilMs: NOW_MS + DAY_MS }), 0],
     ['is rounded up', quoteOf({ upfrontMicro: 960_000_001 }), 5_000_001],
   ])('%s', (_, quote, price) => {
-    expect(judgeQuote(factsOf(), quote).machineHourMicro).toBe(price)
+    expect(judged(factsOf(), quote).machineHourMicro).toBe(price)
   })
 })
 
@@ -195,7 +198,7 @@ describe('the words for a quote', () => {
   })
 
   it('say how it is paid', () => {
-    const words = (quote: CapacityQuote): string => priceInWords(judgeQuote(factsOf(), quote))
+    const words = (quote: CapacityQuote): string => priceInWords(judged(factsOf(), quote))
     expect(words(quoteOf())).toBe('$960.00 upfront, $5.00 per machine and hour')
     expect(words(hourlyOf())).toBe('$2.00 per machine and hour, used or not')
   })
@@ -207,7 +210,7 @@ describe('an extension', () => {
       wish: { extends: { id: 'cr-1', region: 'east' }, durationMs: 2 * DAY_MS },
     })
     const short = quoteOf({ extends: 'cr-1', endsAtMs: NOW_MS + 2 * DAY_MS })
-    expect(judgeQuote({ wish, rule }, short).refusal).toMatch(/^it adds 1d.*, and 2d.* are needed$/)
-    expect(judgeQuote({ wish, rule }, quoteOf({ extends: 'cr-1' })).refusal).toBeUndefined()
+    expect(judged({ wish, rule }, short).refusal).toMatch(/^it adds 1d.*, and 2d.* are needed$/)
+    expect(judged({ wish, rule }, quoteOf({ extends: 'cr-1' })).refusal).toBeUndefined()
   })
 })

@@ -3,7 +3,7 @@ import { microUsd } from '../../../core/money/money'
 import type { Offer } from '../../../core/offer'
 import { HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { parseWhatIf } from '../../../intake/what-if'
-import { adjusted, changedQuestion, selects, type Question } from '../../../planner/why/what-if'
+import { changedQuestion, selects, type Question } from '../../../planner/why/what-if'
 import type { WhatIf } from '../../../core/job/what-if'
 import { recordedPlan, type RecordedWishes } from '../recorded'
 import { offer } from '../wishes'
@@ -53,14 +53,6 @@ describe('the offers that a change is for', () => {
   ])('with the name %s', (of, selected) => {
     expect([SPOT, FIXED, FAST, CPUS].filter(selects(of))).toEqual(selected)
   })
-})
-
-it.each([
-  ['set', 5],
-  ['add', 12],
-  ['factor', 35],
-] as const)('a figure of 7 and a change by %s makes %d', (by, result) => {
-  expect(adjusted(7, { by, value: 5 })).toBe(result)
 })
 
 describe('another price', () => {

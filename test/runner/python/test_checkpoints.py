@@ -9,7 +9,7 @@ from crucible_runner.checkpoint.sending import Candidate, Settings
 from crucible_runner.checkpoint.uploads import Checkpoints, _Final
 from crucible_runner.documents import MANIFEST, dump, parse
 from crucible_runner.store.file_store import FileStore
-from crucible_runner.keys import CheckpointId, Keys
+from crucible_runner.keys import CheckpointId, Keys, stored_at
 from crucible_runner.checkpoint.evidence import Evidence
 from crucible_runner.checkpoint.scanner import Scanner, Rules
 from crucible_runner.checkpoint.manifest import Taken, manifest_bytes, read_manifest
@@ -279,7 +279,7 @@ class CheckpointsTest(UploadingTest):
             step = self.tick()
             if step is not None:
                 uploaded[step] = self.store.get(
-                    self.keys.checkpoint_file(CheckpointId(step, 2), "model.pt")
+                    self.keys.stored_file(stored_at(CheckpointId(step, 2), "model.pt"))
                 ).decode()
         self.assertGreaterEqual(len(uploaded), 3)
         for step, content in uploaded.items():
@@ -377,7 +377,7 @@ class CheckpointsTest(UploadingTest):
         self.assertEqual(self.store.folders(self.keys.checkpoints), [])
         # From now on the file is copied before it goes up, so that writing into it does no harm.
         self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 1])
-        key = self.keys.checkpoint_file(CheckpointId(1, 2), "model.pt")
+        key = self.keys.stored_file(stored_at(CheckpointId(1, 2), "model.pt"))
         self.assertEqual(self.store.get(key), b"b" * 100)
 
     def test_an_upload_that_fails_leaves_no_manifest_and_is_made_again(self):
@@ -439,7 +439,7 @@ class CheckpointsTest(UploadingTest):
         """The request of a runner that has died may reach the store after the next one has looked what is there."""
         self.begin(begun_steps=[5])
         self.store.put(self.keys.manifest(CheckpointId(5, 2)), b"{}")
-        file = self.keys.checkpoint_file(CheckpointId(5, 2), "step-5.pt")
+        file = self.keys.stored_file(stored_at(CheckpointId(5, 2), "step-5.pt"))
         self.store.put(file, b"as the late manifest tells")
         self.save("step-5.pt")
         self.tick(), self.tick()
@@ -614,7 +614,7 @@ class RestoreTest(UploadingTest):
         self.begin()
         self.upload(1, "one")
         self.upload(2, "two")
-        self.store.put(self.keys.checkpoint_file(CheckpointId(3, 2), "step-3.pt"), b"three")
+        self.store.put(self.keys.stored_file(stored_at(CheckpointId(3, 2), "step-3.pt")), b"three")
         found = self.restore(attempt=2)
         self.assertEqual(found.restored.checkpoint, CheckpointId(2, 2))
         self.assertEqual(sorted(found.own_steps), [1, 2])

@@ -7,7 +7,7 @@ from support import FakeClock, FolderTest, paid_for
 from crucible_runner.control.beats import Beats
 from crucible_runner.documents import BEAT, dump, parse
 from crucible_runner.store.file_store import FileStore
-from crucible_runner.keys import CheckpointId, Keys, manifest_name, parse_checkpoint_id, parse_manifest_name, parse_range
+from crucible_runner.keys import CheckpointId, Keys, parse_checkpoint_id, parse_range, stored_at
 from crucible_runner.control.lease import Lease
 from crucible_runner.control.limits import Limits, Spent
 from crucible_runner.control.phases import Phases
@@ -247,22 +247,16 @@ class GoldenKeysTest(unittest.TestCase):
             keys.manifest(CheckpointId(7, 3)), "jobs/job-a/checkpoints/000000000007-3/manifest.json"
         )
         self.assertEqual(
-            keys.checkpoint_file(CheckpointId(7, 3), "a/b"), "jobs/job-a/checkpoints/000000000007-3/files/a/b"
+            keys.stored_file(stored_at(CheckpointId(7, 3), "a/b")), "jobs/job-a/checkpoints/000000000007-3/files/a/b"
         )
         self.assertEqual(
             keys.manifest(CheckpointId(7, 3), 2), "jobs/job-a/checkpoints/000000000007-3/manifest.2.json"
         )
         self.assertEqual(
-            keys.checkpoint_file(CheckpointId(7, 3), "a/b", 2),
+            keys.stored_file(stored_at(CheckpointId(7, 3), "a/b", 2)),
             keys.stored_file("000000000007-3/files.2/a/b"),
         )
         self.assertEqual(keys.stored_file("x"), "jobs/job-a/checkpoints/x")
         self.assertEqual(keys.restores, keys.restores_of(3))
         self.assertEqual(keys.bundle("ab"), "jobs/job-a/bundle/ab.tar.gz")
         self.assertTrue(os.path.normpath(keys.artifact("a")).startswith("jobs/job-a/attempts/3/artifacts"))
-
-    def test_the_name_of_a_manifest_tells_its_revision(self):
-        for revision in (1, 2, 10, 999):
-            self.assertEqual(parse_manifest_name(manifest_name(revision)), revision)
-        for name in ("manifest.1.json", "manifest.0.json", "manifest.02.json", "manifest.json.tmp", "files"):
-            self.assertIsNone(parse_manifest_name(name), name)

@@ -5,8 +5,43 @@ import unittest
 from support import GOLDEN, RUNNER
 
 from crucible_runner import documents
-from crucible_runner.shapes import DocumentError
+from crucible_runner.shapes import DocumentError, list_of, literal, or_null, record, tagged, text, whole
 
+_REASONS = ("completed", "workload", "setup", "bundle", "input", "image", "secrets", "disk-full", "image-login")
+_REASONS += ("registry", "interrupted", "lease", "late", "runner") + documents.DRAIN_REASONS
+_line = {"n": whole(1), "t": whole(), "m": text}
+# The documents that the runner writes and never reads.
+WRITTEN = {
+    "result": record(
+        {
+            "version": literal(1),
+            "attemptId": text,
+            "outcome": literal("succeeded", "stopped", "failed"),
+            "reason": literal(*_REASONS),
+            "message": text,
+            "exitCode": or_null(whole()),
+            "signal": or_null(text),
+            "progress": or_null(documents._PROGRESS),
+            "checkpoint": or_null(documents._checkpoint),
+            "restoredFrom": or_null(documents._checkpoint),
+            "artifacts": list_of(record({"path": text, "sizeBytes": whole(), "sha256": documents._sha256})),
+            "phases": documents._PHASES,
+            "logLines": whole(),
+            "finishedAtMs": whole(),
+        },
+        optional=dict(documents._TIMES, **documents._CHECKPOINT_NEWS, **documents._TRACKERS),
+    ),
+    "log-line": tagged(
+        "s",
+        {
+            "out": record(_line),
+            "err": record(_line),
+            "runner": record(_line),
+            "gap": record(dict(_line, lost=whole(1))),
+        },
+    ),
+    "helper-stop": record({"reason": text, "windowMs": whole()}),
+}
 SHAPES = {
     "order": documents.ORDER,
     "limits": documents.LIMITS,
@@ -15,15 +50,13 @@ SHAPES = {
     "drain": documents.DRAIN,
     "grant": documents.GRANT,
     "beat": documents.BEAT,
-    "result": documents.RESULT,
     "manifest": documents.MANIFEST,
     "restores": documents.RESTORES,
-    "log-line": documents.LOG_LINE,
     "sealed": documents.SEALED,
     "helper-progress": documents.HELPER_PROGRESS,
     "helper-saved": documents.HELPER_SAVED,
-    "helper-stop": documents.HELPER_STOP,
 }
+SHAPES.update(WRITTEN)
 
 
 def golden(folder):

@@ -55,7 +55,7 @@ interface Source {
 }
 
 /** An object of a dataclass, with its fields as options. */
-export function fromOptions(run: Interpreter, { type, event, prefix, config }: Source, frame: Frame): Value {
+function fromOptions(run: Interpreter, { type, event, prefix, config }: Source, frame: Frame): Value {
   const fields = type.kind === 'class' ? fieldsOf(type.definition) : []
   const named = new Map<string, Value>()
   for (const { name, value, definition, node } of fields) {
@@ -128,7 +128,7 @@ function argumentsOfBase(
 }
 
 /** Classes of Hugging Face's libraries that hold the settings of a Trainer. */
-export function isTrainingArguments(name: string): boolean {
+function isTrainingArguments(name: string): boolean {
   const last = name.slice(name.lastIndexOf('.') + 1)
   return (
     last.endsWith('TrainingArguments') ||

@@ -48,7 +48,7 @@ export function setArgument(
 }
 
 /** Adds an item to what is in brackets. */
-export function addItem(writing: Writing, list: SyntaxNode, text: string): void {
+function addItem(writing: Writing, list: SyntaxNode, text: string): void {
   const items = parts(list)
   const last = items.at(-1)
   if (last === undefined) return writing.insertAt(list.end - 1, text)

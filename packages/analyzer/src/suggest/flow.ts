@@ -217,7 +217,7 @@ export function identifiersIn(node: SyntaxNode): SyntaxNode[] {
 }
 
 /** The parameters of a function, as names. */
-export function parametersOf(node: SyntaxNode): string[] {
+function parametersOf(node: SyntaxNode): string[] {
   const parameters = childAt(node, 'parameters')?.children ?? []
   return parameters.map(parameterName).filter((name) => name !== undefined)
 }

@@ -73,7 +73,7 @@ const isOutside = (name: string): boolean =>
 const nameOf = ({ node }: ProjectFunction): string => childAt(node, 'name')?.text ?? 'lambda'
 
 /** Methods of objects that a library has, functions that it is given, and what these call, found by their names. */
-export function hooksOf({ run, events }: Facts): ProjectFunction[] {
+function hooksOf({ run, events }: Facts): ProjectFunction[] {
   const all = run.project.sources.flatMap(({ root, path }) => functionsOf(root, run.project.source(path)!))
   const made = new Set([...run.instances].map(({ definition }) => definition.node))
   const ofLibrary = new Set(

@@ -1,6 +1,6 @@
 /** The loop that trains: where it begins and ends, and what counts its rounds. */
 import type { Facts, TrainingCall } from '../facts'
-import { childAt, nodesOf, parts, type SourceFile, type SyntaxNode } from '../syntax'
+import { childAt, parts, type SourceFile, type SyntaxNode } from '../syntax'
 import type { Loop } from '../flow'
 import { flowOf } from './flow'
 import { refuse, refuseCall } from './refusal'
@@ -165,9 +165,3 @@ function isEpoch(loop: Loop, training: readonly TrainingCall[]): boolean {
 /** Whether a node is part of another one of the same file. */
 export const isInside = (node: SyntaxNode, outer: SyntaxNode): boolean =>
   node.start >= outer.start && node.end <= outer.end
-
-/** The first statement of a tree that has a type. */
-export function firstOf(root: SyntaxNode, type: string): SyntaxNode | undefined {
-  for (const node of nodesOf(root)) if (node.type === type) return node
-  return undefined
-}

@@ -136,7 +136,7 @@ const isLoss = (value: Value): boolean => {
 }
 
 /** A value as an object with a role, if that is all that it can be. */
-export function heldAt(path: string, value: Value): Held | undefined {
+function heldAt(path: string, value: Value): Held | undefined {
   const all = alternatives(value)
   const objects = all.filter((each) => constantOf(each) !== null)
   const [role, ...others] = new Set(objects.map(roleOfObject))

@@ -21,8 +21,6 @@ import { checkSeeds } from './random'
 import { writeTrainer } from './trainer'
 import { Writing } from './writing'
 
-export type { Reason } from './refusal'
-
 export interface Suggestion {
   /** `diff`: a change makes it resume. `resumes`: it does already. `refused`: no change is certain to be right. */
   outcome: 'diff' | 'resumes' | 'refused'

@@ -28,7 +28,7 @@ export function poolOf(plan: LaunchPlan, subnet: Subnet): Pool {
 }
 
 /** Returns the machines that take a place of the pool, including ended ones whose place is not yet free. */
-export function holdersOf(ec2: Ec2, pool: Pool): Instance[] {
+function holdersOf(ec2: Ec2, pool: Pool): Instance[] {
   const { nowMs } = ec2
   return [...ec2.region(pool.region).instances.values()].filter(
     ({ type, subnet, capacity, place, heldUntilMs = Infinity }) =>

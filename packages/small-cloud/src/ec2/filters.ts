@@ -5,7 +5,7 @@ import { matches } from '../world/faults'
 import type { Tags } from './model'
 
 /** Reads the value that a filter compares; of several values one must match. */
-export type Reader<T> = (item: T) => string | undefined | readonly (string | undefined)[]
+type Reader<T> = (item: T) => string | undefined | readonly (string | undefined)[]
 
 /** The filters of a list, by name. */
 export type Readers<T> = Readonly<Record<string, Reader<T>>>

@@ -67,9 +67,7 @@ export function firstNetwork(world: World, plan: RegionPlan, nowMs: number): Net
 }
 
 /** Creates a new group's rules: no inbound traffic, all outbound traffic. The default group accepts traffic from its own members. */
-export function groupOf(
-  facts: NetworkPart & { vpcId: string; name: string; description?: string },
-): SecurityGroup {
+function groupOf(facts: NetworkPart & { vpcId: string; name: string; description?: string }): SecurityGroup {
   const isDefault = facts.name === 'default'
   const own: Rule = { protocol: '-1', cidrs: [], groupIds: [facts.id] }
   return {

@@ -29,7 +29,7 @@ const networkInterface = z.strictObject({
   Description: text.optional(),
 })
 
-export const marketOptions = z.strictObject({
+const marketOptions = z.strictObject({
   MarketType: z.enum(['spot', 'capacity-block']).optional(),
   SpotOptions: z
     .strictObject({

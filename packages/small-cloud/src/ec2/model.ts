@@ -14,7 +14,6 @@ export type {
   Endpoint,
   Gateway,
   NetworkPart,
-  Route,
   RouteTable,
   Rule,
   SecurityGroup,
@@ -40,7 +39,7 @@ export interface Reason {
   message: string
 }
 
-export type StateChange = Change<InstanceState, Reason>
+type StateChange = Change<InstanceState, Reason>
 
 export interface Image {
   id: string

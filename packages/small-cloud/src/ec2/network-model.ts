@@ -36,7 +36,7 @@ export interface Gateway extends NetworkPart {
   vpcId?: string
 }
 
-export interface Route {
+interface Route {
   cidr: string
   gatewayId?: string
   natGatewayId?: string

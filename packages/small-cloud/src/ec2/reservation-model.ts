@@ -20,7 +20,7 @@ export type ReservationState =
   | 'unavailable'
 
 /** An instance in one of its places. */
-export interface Stay {
+interface Stay {
   instance: Instance
   fromMs: number
   /** When the instance left the reservation, if that was before the instance's end. */

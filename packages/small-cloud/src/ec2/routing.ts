@@ -3,7 +3,7 @@ import { EVERYWHERE } from './first-network'
 import type { Instance, Region, RouteTable, Subnet } from './model'
 
 /** Returns the table of a subnet: its own, otherwise the main one of its network. */
-export function tableOf({ routeTables }: Region, { id, vpcId }: Subnet): RouteTable | undefined {
+function tableOf({ routeTables }: Region, { id, vpcId }: Subnet): RouteTable | undefined {
   const own = routeTables.find(({ associations }) => associations.some(({ subnetId }) => subnetId === id))
   return own ?? routeTables.find((table) => table.vpcId === vpcId && table.isMain)
 }

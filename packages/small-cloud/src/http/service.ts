@@ -21,7 +21,7 @@ export class HttpAnswer {
 }
 
 /** The context of a call. */
-export interface HttpCall {
+interface HttpCall {
   action: string
   /** The caller, as `identify` names it. */
   caller: string
@@ -29,7 +29,7 @@ export interface HttpCall {
 }
 
 /** The parts of a request, as its schemas read them. */
-export interface HttpInput<P, Q, B> {
+interface HttpInput<P, Q, B> {
   params: P
   query: Q
   body: B

@@ -20,7 +20,7 @@ export function profileOf({ profiles }: Identities, name: string): Profile {
   return profile
 }
 
-export function tagWords(tags: ReadonlyMap<string, string>): Xml {
+function tagWords(tags: ReadonlyMap<string, string>): Xml {
   return [...tags].map(([Key, Value]) => ({ Key, Value }))
 }
 

@@ -9,7 +9,7 @@ import type { World } from '../world/world'
 import { MANAGED_NAMES, managedPolicy } from './managed-policies'
 import { judge, readPolicy, type Policy, type Verdict, type Wish } from './policy'
 
-export interface Credentials {
+interface Credentials {
   accessKeyId: string
   secretAccessKey: string
   sessionToken?: string

@@ -7,7 +7,7 @@ import { action, type Call, type Service } from '../wire/service'
 import type { Identities, Principal, Role, Session } from './identities'
 import { readPolicy, type Policy } from './policy'
 
-export const STS_NAMESPACE = 'https://sts.amazonaws.com/doc/2011-06-15/'
+const STS_NAMESPACE = 'https://sts.amazonaws.com/doc/2011-06-15/'
 
 /** Maximum length of a session policy. */
 const POLICY_CHARS_MAX = 2048

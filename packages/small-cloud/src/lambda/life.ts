@@ -112,11 +112,11 @@ export class LambdaLife {
   }
 }
 
-export function isOver(instance: LambdaInstance): boolean {
+function isOver(instance: LambdaInstance): boolean {
   return stateOf(instance) === 'terminating' || ENDED.includes(stateOf(instance))
 }
 
-export function occasionOf({ id, region, type, tags }: LambdaInstance): Occasion {
+function occasionOf({ id, region, type, tags }: LambdaInstance): Occasion {
   return { service: 'lambda', region, type: type.name, capacity: 'on-demand', instance: id, tags }
 }
 

@@ -10,8 +10,7 @@ import { gpuName, MODAL_GPUS, usdPerHourOf } from './rates'
 import { ModalRefusal } from './refusal'
 
 /** Status in Modal's protocol. Its client shows only an exit code, which does not distinguish these. */
-export type SandboxStatus =
-  'SUCCESS' | 'FAILURE' | 'TERMINATED' | 'TIMEOUT' | 'INIT_FAILURE' | 'INTERNAL_FAILURE'
+type SandboxStatus = 'SUCCESS' | 'FAILURE' | 'TERMINATED' | 'TIMEOUT' | 'INIT_FAILURE' | 'INTERNAL_FAILURE'
 
 export interface SandboxResult {
   status: SandboxStatus

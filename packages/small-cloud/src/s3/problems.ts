@@ -60,6 +60,6 @@ export function answerProblem(
   response.end(body)
 }
 
-export function escaped(text: string): string {
+function escaped(text: string): string {
   return text.replace(/[<>&"']/g, (c) => `&#${c.charCodeAt(0)};`)
 }

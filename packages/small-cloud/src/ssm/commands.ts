@@ -21,7 +21,7 @@ export interface Command {
   invocations: Map<string, Invocation>
 }
 
-export type Status =
+type Status =
   'Pending' | 'InProgress' | 'Delayed' | 'Success' | 'Cancelled' | 'TimedOut' | 'Failed' | 'Cancelling'
 
 export interface Invocation {

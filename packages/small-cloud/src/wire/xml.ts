@@ -15,7 +15,7 @@ export class Items {
 export const EC2_NAMESPACE = 'http://ec2.amazonaws.com/doc/2016-11-15/'
 
 /** @param itemName `item` for EC2, `member` for STS and IAM */
-export function element(name: string, value: Xml, itemName: string): string {
+function element(name: string, value: Xml, itemName: string): string {
   if (value === undefined) return ''
   return `<${name}>${content(value, itemName)}</${name}>`
 }

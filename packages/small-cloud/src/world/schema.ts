@@ -6,7 +6,7 @@ import { blockMarket, cancellationShare, offeringPlan, reservationPlan } from '.
 import { DURATIONS, duration, range } from './durations'
 import { account, regionName, zoneName } from './name-schema'
 
-export const capacityType = z.enum(['spot', 'on-demand'])
+const capacityType = z.enum(['spot', 'on-demand'])
 
 /** How the machines of a subnet reach the services. */
 const subnet = z.strictObject({

@@ -111,7 +111,6 @@ class Wire:
     """For many concurrent threads: each request has its own connection."""
 
     def __init__(self, scheme: str, host: str) -> None:
-        self._scheme = scheme
         self._host = host
         self._proxy = _proxy_for(scheme, host)
         self._proxy_headers = _proxy_headers(self._proxy)

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { Backend } from '../../../../backends/backend'
 import { createEc2Backend } from '../../../../backends/ec2'
-import { IMAGE_DEFAULT, type Ec2Config } from '../../../../backends/ec2/config'
+import type { Ec2Config } from '../../../../backends/ec2/config'
 import type { LaunchOutcome } from '../../../../core/activities'
 import type { FailureClass } from '../../../../core/failure'
 import type { FaultText, WorldText } from '#small-cloud'
@@ -10,7 +10,7 @@ import { stopClouds, testCloud, type TestCloud } from '../../../../packages/smal
 import { patiently } from '../../harness'
 import { makeOrder } from '../../orders'
 import { MemoryStore } from '../../scripted/memory-store'
-import { CONFIG } from '../harness'
+import { CONFIG, DEFAULT_IMAGE } from '../harness'
 
 afterEach(stopClouds)
 
@@ -28,7 +28,7 @@ async function stage(world: WorldText = {}, changes: Partial<Ec2Config> = {}, ke
   Object.assign(process.env, { AWS_ACCESS_KEY_ID: keys, AWS_SECRET_ACCESS_KEY: keys })
   const config = {
     ...CONFIG,
-    image: IMAGE_DEFAULT,
+    image: DEFAULT_IMAGE,
     types: [TYPE],
     endpoint: cloud.cloud.endpoint,
     ...changes,

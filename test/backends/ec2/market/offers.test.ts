@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { Backend } from '../../../../backends/backend'
-import { IMAGE_DEFAULT, type Ec2Config } from '../../../../backends/ec2/config'
+import type { Ec2Config } from '../../../../backends/ec2/config'
 import type { Ec2Api, MarketApi } from '../../../../backends/ec2/sdk/api'
 import type { Offer, Pins } from '../../../../core/offer'
 import type { ResourceRequest } from '../../../../core/resources'
 import { patiently } from '../../harness'
-import { BESIDE, Ec2Harness, type PaperHarness, type PaperOptions } from '../harness'
+import { BESIDE, Ec2Harness, DEFAULT_IMAGE, type PaperHarness, type PaperOptions } from '../harness'
 
 const SPOT = [
   { type: 'g5.xlarge', zone: 'us-east-1a', usdPerHour: 0.3018 },
@@ -262,7 +262,7 @@ describe('offers of EC2', () => {
 
 describe('the image of a job', () => {
   const NEWER = 'ami-0ccccccccccccccc1'
-  const imageOf = (arch: string): string => IMAGE_DEFAULT.replace('{arch}', arch)
+  const imageOf = (arch: string): string => DEFAULT_IMAGE.replace('{arch}', arch)
   /** What a worker says that was started a moment ago. */
   const images = async (pins?: Pins, backend = reopened()): Promise<Record<string, string[]>> => {
     const found = await backend.offers({}, patiently(), pins)
@@ -274,7 +274,7 @@ describe('the image of a job', () => {
   const pinsOf = async (type: string): Promise<Pins> =>
     (await reopened().offers({}, patiently())).find((offer) => offer.type === type)!.pins!
   const begin = async (): Promise<Record<string, string[]>> => {
-    await start({ config: { image: IMAGE_DEFAULT, types: ['m7i.xl*', 'g5.xl*', 'g5g.*'] } })
+    await start({ config: { image: DEFAULT_IMAGE, types: ['m7i.xl*', 'g5.xl*', 'g5g.*'] } })
     return images()
   }
 

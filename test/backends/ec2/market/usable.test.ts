@@ -1,15 +1,16 @@
 /** Which machine types are offered, as what, or why not. */
 import { describe, expect, it } from '@jest/globals'
 import type { MachineType } from '../../../../backends/ec2/sdk/api'
-import { IMAGE_DEFAULT, TYPES_DEFAULT } from '../../../../backends/ec2/config'
+import { TYPES_DEFAULT } from '../../../../backends/ec2/config'
 import { quotaOf, shapeOf } from '../../../../backends/ec2/market/shapes'
 import { typeOf } from '../../../../backends/ec2/sdk/market'
 import { whyUnusable } from '../../../../backends/ec2/market/usable'
 import { findAccelerator } from '../../../../core/accelerators'
 import { MINUTE_MS } from '../../../../core/time/time'
 import { awsClients, describedTypes } from '../../../support/aws-clients'
+import { DEFAULT_IMAGE } from '../harness'
 
-const SETTINGS = { types: TYPES_DEFAULT, image: IMAGE_DEFAULT, registerWithinMs: 10 * MINUTE_MS }
+const SETTINGS = { types: TYPES_DEFAULT, image: DEFAULT_IMAGE, registerWithinMs: 10 * MINUTE_MS }
 const OWN_IMAGE = { ...SETTINGS, image: 'ami-0123456789abcdef0' }
 
 const nvidia = (name: string, facts: object = {}): object => ({

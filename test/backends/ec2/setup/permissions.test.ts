@@ -9,7 +9,7 @@ import {
 } from '@aws-sdk/client-iam'
 import { AssumeRoleCommand } from '@aws-sdk/client-sts'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { IMAGE_DEFAULT, type Ec2Config } from '../../../../backends/ec2/config'
+import type { Ec2Config } from '../../../../backends/ec2/config'
 import type { Backend } from '../../../../backends/backend'
 import { createEc2Backend } from '../../../../backends/ec2'
 import * as permissions from '../../../../backends/ec2/setup/permissions'
@@ -19,14 +19,14 @@ import { HOUR_MS } from '../../../../core/time/time'
 import type { Cloud } from '#small-cloud'
 import { clientsOf } from '../../../../packages/small-cloud/test/support'
 import { patiently } from '../../harness'
-import { CONFIG } from '../harness'
+import { CONFIG, DEFAULT_IMAGE } from '../harness'
 import { chosen } from '../../../support/selection'
 import { ACCOUNT, BUCKET, preparedAccount, preparedTemplate } from './accounts'
 import type { Statement } from './template'
 
 jest.setTimeout(120_000)
 
-const { WORKER_PERMISSIONS, STORE_PERMISSIONS, GRANT_PERMISSIONS, BUYER_PERMISSIONS } = permissions
+const { WORKER_PERMISSIONS, STORE_PERMISSIONS, BUYER_PERMISSIONS } = permissions
 const WORKER = 'crucible-worker'
 const PART = { intent: 'res-part', deployment: 'dep', owner: 'ada' }
 const ALL = [...WORKER_PERMISSIONS, ...STORE_PERMISSIONS].map(({ action }) => action)
@@ -55,7 +55,7 @@ async function asWorker<T>(config: Partial<Ec2Config>, task: (backend: Backend) 
   try {
     const endpoint = new URLSearchParams({ endpoint: cloud.storeEndpoint! }).toString()
     const backend = await createEc2Backend(
-      { ...CONFIG, image: IMAGE_DEFAULT, ...config, endpoint: cloud.endpoint },
+      { ...CONFIG, image: DEFAULT_IMAGE, ...config, endpoint: cloud.endpoint },
       {
         clock: Date.now,
         runnerUrl: async () => '',
@@ -109,8 +109,6 @@ const FACTS: PolicyFacts = {
   region: 'us-east-1',
   machineRoleArn: roleArn('crucible-machine'),
   machineProfile: 'crucible-machine',
-  grantRoleArn: roleArn('crucible-grant'),
-  buyerRoleArn: roleArn('crucible-buyer'),
   bucket: BUCKET,
   deployment: 'team',
 }
@@ -119,14 +117,22 @@ const FOREIGN: PolicyFacts = {
   region: 'us-east-1',
   machineRoleArn: roleArn('other'),
   machineProfile: 'other',
-  grantRoleArn: roleArn('other'),
-  buyerRoleArn: roleArn('other'),
   bucket: 'other',
 }
 
+/** The doctor takes the role behind the grants instead of asking whether workers may. */
+const GRANTING = { action: 'sts:AssumeRole', scopes: ['grant-role'] } as const
+const ASKS = {
+  ...PROBES,
+  'grant-role': ({ account }: PolicyFacts): Probe => ({
+    resource: `arn:aws:iam::${account}:role/crucible-grant`,
+    context: {},
+  }),
+}
+
 /** Questions like one of the doctor's that must be denied: without a part of its context, in another Region, about something of others. */
-function wrongProbes(scope: keyof typeof PROBES): Probe[] {
-  const probe = PROBES[scope](FACTS)
+function wrongProbes(scope: keyof typeof ASKS): Probe[] {
+  const probe = ASKS[scope](FACTS)
   // The prefix of a listing narrows sessions, not the role.
   const keys = Object.keys(probe.context).filter((key) => key !== 's3:prefix')
   const without = keys.map((key) => {
@@ -136,13 +142,13 @@ function wrongProbes(scope: keyof typeof PROBES): Probe[] {
   const others = [
     { ...FACTS, region: 'ap-south-1' },
     { ...FOREIGN, deployment: 'team' },
-  ].map(PROBES[scope])
+  ].map(ASKS[scope])
   return [...without, ...others.filter((other) => JSON.stringify(other) !== JSON.stringify(probe))]
 }
 
 /** Each role with what it may do. Workers may assume the buyer's role only where the account lets them. */
 const ROLES = {
-  'crucible-worker': [...WORKER_PERMISSIONS, ...GRANT_PERMISSIONS, ...STORE_PERMISSIONS],
+  'crucible-worker': [...WORKER_PERMISSIONS, GRANTING, ...STORE_PERMISSIONS],
   'crucible-grant': STORE_PERMISSIONS,
   'crucible-buyer': BUYER_PERMISSIONS,
 }
@@ -157,7 +163,7 @@ describe.each(Object.entries(ROLES))('the role %s of the template', (role, wante
   })
 
   it.each(rows)('may do %s in its scope only: %s', async (action, scope) => {
-    expect(await decision(role, action, PROBES[scope](FACTS))).toBe('allowed')
+    expect(await decision(role, action, ASKS[scope](FACTS))).toBe('allowed')
     for (const probe of wrongProbes(scope))
       expect([probe, await decision(role, action, probe)]).toEqual([probe, 'implicitDeny'])
   })

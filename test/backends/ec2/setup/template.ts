@@ -1,7 +1,8 @@
 /** The template of deploy/aws, evaluated for given parameters as CloudFormation does; moto judges that in moto.test.ts. */
 /* eslint-disable @typescript-eslint/no-unsafe-call, @typescript-eslint/no-unsafe-return -- the properties of any resource */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { isMap, isScalar, isSeq, parseDocument, type Node, type YAMLMap } from 'yaml'
-import { templateText } from '../../../../backends/ec2/setup/stack'
 
 export interface Statement {
   Effect: string
@@ -32,11 +33,12 @@ export interface Environment {
   parameters: Record<string, string>
 }
 
+const TEXT = readFileSync(join(__dirname, '../../../../deploy/aws/crucible.template.yaml'), 'utf8')
 const NO_VALUE = Symbol('AWS::NoValue')
 
 export function evaluateTemplate({ parameters, ...rest }: Environment): Template {
   const { account = '111122223333', partition = 'aws', region = 'us-east-1' } = rest
-  const root = parseDocument(templateText(), { logLevel: 'silent' }).contents as YAMLMap<Node, Node>
+  const root = parseDocument(TEXT, { logLevel: 'silent' }).contents as YAMLMap<Node, Node>
   const section = (name: string): Map<string, Node> =>
     new Map((root.get(name) as YAMLMap<Node, Node>).items.map(({ key, value }) => [String(key), value!]))
   const [declared, conditions, resources] = ['Parameters', 'Conditions', 'Resources'].map(section)

@@ -14,7 +14,7 @@ interface Settlement {
   isPaid: boolean
 }
 
-export interface Extension {
+interface Extension {
   endsAtMs: number
   boughtAtMs: number
   payment: Settlement

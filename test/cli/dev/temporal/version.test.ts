@@ -1,16 +1,19 @@
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from '@jest/globals'
-import { RELEASES_URL } from '../../../../cli/dev/temporal/program'
+import { afterAll, describe, expect, it } from '@jest/globals'
 import { GRACE_SECONDS } from '../../../../cli/dev/temporal/leash'
 import {
+  askVersion,
   isServerNewEnough,
   MIN_SERVER_VERSION,
-  parseTemporalVersion,
   TEMPORAL_CLI_VERSION,
 } from '../../../../cli/dev/temporal/version'
 
-describe('parseTemporalVersion', () => {
+describe('the version of an executable', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'crucible-version-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
+
   it.each([
     ['temporal version 1.9.1 (Server 1.32.0, UI 2.54.1)\n', { version: '1.9.1', serverVersion: '1.32.0' }],
     [
@@ -19,8 +22,11 @@ describe('parseTemporalVersion', () => {
     ],
     ['tctl version 1.18', undefined],
     ['', undefined],
-  ])('reads %j', (text, expected) => {
-    expect(parseTemporalVersion(text)).toEqual(expected)
+  ])('that prints %j is read', async (text, expected) => {
+    const path = join(folder, 'temporal')
+    writeFileSync(path, `#!/bin/sh\nprintf '%s' '${text}'\n`, { mode: 0o755 })
+    if (expected === undefined) await expect(askVersion(path)).rejects.toThrow('it is not the Temporal CLI')
+    else expect(await askVersion(path)).toEqual(expected)
   })
 })
 
@@ -45,7 +51,7 @@ describe('the guide', () => {
       'utf8',
     ).replaceAll('\n', ' ')
     for (const text of [
-      `${RELEASES_URL}/v${TEMPORAL_CLI_VERSION}/temporal_cli_${TEMPORAL_CLI_VERSION}_<os>_<arch>.tar.gz`,
+      `https://github.com/temporalio/cli/releases/download/v${TEMPORAL_CLI_VERSION}/temporal_cli_${TEMPORAL_CLI_VERSION}_<os>_<arch>.tar.gz`,
       `cache/temporal/${TEMPORAL_CLI_VERSION}/temporal`,
       `is ${MIN_SERVER_VERSION} or newer`,
       `SIGKILL after ${GRACE_SECONDS} seconds`,

@@ -146,13 +146,6 @@ class Continuation:
     step: Optional[int]
 
 
-@dataclass(frozen=True)
-class Note:
-    """A remark of the machine, or trouble that is retried."""
-
-    text: str
-
-
 @dataclass(frozen=True, repr=False)
 class Status:
     """A job at one moment.
