@@ -3,7 +3,7 @@ import { truthOfGuards, type Frame, type Interpreter } from './interpreter'
 import { calculate } from './operators'
 import { constantsAsOptions } from './options/configurator'
 import { childAt, childrenAt, isToken, parts, type SyntaxNode } from './syntax'
-import { alternatives, constantOf, either, taintOf, textOf, unknown, withTaint, type Value } from './values'
+import { alternatives, constantOf, either, taintOf, textOf, unknown, withTaint, type Option, type Value } from './values'
 
 export function assignment(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
   const target = childAt(node, 'left')!
@@ -22,7 +22,7 @@ export function augmented(run: Interpreter, node: SyntaxNode, frame: Frame): Val
   const result =
     left.kind === 'list' || !isCount
       ? calculate(operator.slice(0, -1), left, right)
-      : unknown(taintOf(left, right), target.text)
+      : unknown(taintOf(left, right))
   assign(run, { target, value: result }, frame)
   return result
 }
@@ -106,11 +106,16 @@ function unpacked(value: Value, index: number): Value {
   return (isPassedThrough ? value.call.positional[index] : undefined) ?? unknown(value)
 }
 
+const optionsAsked = ({ guards }: Frame): Set<Option> =>
+  new Set(guards.flatMap(({ truth, wants }) => (truth === false && wants !== undefined ? [wants.option] : [])))
+
 /** An assignment under a condition: the earlier value stays possible. */
 function settled(before: Value | undefined, value: Value, frame: Frame): Value {
   if (before === undefined) return value
   const truth = truthOfGuards(frame.guards)
   if (truth === true) return value
-  if (truth === false || frame.isRare) return withTaint(before, value)
+  // The value stays what it was, unless an option leads here.
+  if (truth === false) return withTaint(withTaint(before, value), { options: optionsAsked(frame), origins: [] })
+  if (frame.isRare) return withTaint(before, value)
   return either(value, before)
 }

@@ -1,7 +1,8 @@
 /** Results of functions of Python and its standard library that carry values on. */
 import { appendTo } from './containers'
-import { entryOf, memberOfValue } from './members'
+import { entryOf, memberOfClass, memberOfValue } from './members'
 import { truthOfGuards, type Frame, type Interpreter } from './interpreter'
+import { BRACES, filled, joinedPath } from './operators'
 import { CONFIGURATION_READERS, loaded } from './files'
 import { applyConfigurator } from './options/configurator'
 import {
@@ -17,6 +18,7 @@ import {
   unknown,
   withTaint,
   type CallEvent,
+  type ClassDefinition,
   type Value,
 } from './values'
 
@@ -35,6 +37,8 @@ export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame):
       return extreme(event)
     case 'isinstance':
       return isInstance(first, second)
+    case 'hasattr':
+      return hasattr(event)
     case 'len':
       return first?.kind === 'list' ? constant(first.items.length, first) : undefined
     case 'dict':
@@ -78,12 +82,22 @@ export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame):
     case 'os.getenv':
       return environment(run, first, second)
     case 'os.path.join':
+    case 'posixpath.join':
+    case 'timm.utils.get_outdir':
       return joinedPath(event.positional)
     case 'pathlib.Path':
     case 'Path':
+      return event.positional.length > 1 ? joinedPath(event.positional) : first
+    case 'os.path.basename':
+      return lastName(first)
+    case 'os.path.realpath':
+    case 'os.path.normpath':
     case 'os.path.expanduser':
     case 'os.path.abspath':
       return first
+    case 'os.chdir':
+      run.changesFolder ||= truthOfGuards(event.guards) !== false
+      return constant(null)
     case 'exec':
       return applyConfigurator(run, event, frame)
     default:
@@ -91,17 +105,64 @@ export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame):
   }
 }
 
+function lastName(path: Value | undefined): Value | undefined {
+  const text = textOf(path)
+  return text === undefined ? undefined : constant(text.slice(text.lastIndexOf('/') + 1), path)
+}
+
 /** Python's types for those of JavaScript. */
 const TYPE_NAMES: Readonly<Record<string, readonly string[]>> = {
   string: ['str'],
-  number: ['int', 'float'],
   boolean: ['bool', 'int'],
+  list: ['list', 'tuple', 'set'],
+  dict: ['dict', 'collections.abc.Mapping', 'Mapping', 'typing.Mapping'],
 }
 
+/** Returns the Python types that a value may have; `undefined` if nothing is known of them. */
+function typesOf(value: Value): readonly string[] | undefined {
+  if (value.kind === 'list') return TYPE_NAMES['list']
+  if (value.kind === 'dict' && value.isNamespace !== true) return TYPE_NAMES['dict']
+  if (value.kind !== 'constant') return undefined
+  if (value.value === null) return []
+  // A whole number may be written as a float.
+  if (typeof value.value === 'number') return Number.isInteger(value.value) ? ['int', 'float'] : ['float']
+  return TYPE_NAMES[typeof value.value]
+}
+
+const PLAIN_TYPES = new Set(['str', 'int', 'float', 'bool', 'list', 'tuple', 'set', 'dict'])
+
 function isInstance(value: Value | undefined, type: Value | undefined): Value | undefined {
-  const known = constantOf(value)
-  if (known === undefined || type?.kind !== 'extern') return undefined
-  return constant(known !== null && TYPE_NAMES[typeof known]!.includes(type.name), value)
+  if (value === undefined || type === undefined) return undefined
+  if (type.kind === 'list') {
+    const answers = type.items.map((each) => constantOf(isInstance(value, each)))
+    if (answers.includes(true)) return constant(true, value)
+    return answers.every((each) => each === false) ? constant(false, value) : undefined
+  }
+  if (value.kind === 'instance' && type.kind === 'class')
+    return isDerived(value.definition, type.definition) ? constant(true, value) : undefined
+  if (type.kind !== 'extern') return undefined
+  const types = typesOf(value)
+  if (types === undefined) return undefined
+  // `[...]` may stand for a list, a tuple or a set.
+  if (value.kind === 'list' && types.includes(type.name)) return undefined
+  if (value.kind === 'constant' && !PLAIN_TYPES.has(type.name) && value.value !== null) return undefined
+  return constant(types.includes(type.name), value)
+}
+
+const isDerived = (definition: ClassDefinition, from: ClassDefinition): boolean =>
+  definition === from ||
+  definition.bases.some((base) => base.kind === 'class' && isDerived(base.definition, from))
+
+/** Whether an object has an attribute, as far as its attributes are known. */
+function hasattr({ positional: [object, key] }: CallEvent): Value | undefined {
+  const name = textOf(key)
+  if (object === undefined || name === undefined) return undefined
+  if (object.kind === 'dict' && object.isNamespace === true)
+    return constant(object.entries.has(name), object.entries.get(name))
+  if (object.kind === 'module') return object.scope.names.has(name) ? constant(true) : undefined
+  if (object.kind !== 'instance') return undefined
+  const has = object.attributes.has(name) || memberOfClass(object.definition, name) !== undefined
+  return has ? constant(true) : undefined
 }
 
 function converted(name: string, value: Value | undefined): Value | undefined {
@@ -174,15 +235,6 @@ function environment(run: Interpreter, name: Value | undefined, fallback: Value 
   return { ...(fallback ?? unknown(undefined, `os.environ[${key}]`)) }
 }
 
-function joinedPath(values: readonly Value[]): Value {
-  const texts = values.map(
-    (value) => textOf(value) ?? (value.kind === 'unknown' ? value.text : undefined) ?? '{}',
-  )
-  const taint = taintOf(...values)
-  const isKnown = values.every((value) => value.kind === 'constant')
-  return isKnown ? constant(texts.join('/'), taint) : unknown(taint, texts.join('/'))
-}
-
 function methodResult(event: CallEvent): Value | undefined {
   const { receiver, method, positional } = event
   if (receiver === undefined) return undefined
@@ -205,8 +257,13 @@ function methodResult(event: CallEvent): Value | undefined {
       return found.kind === 'unknown' ? (positional[1] ?? found) : found
     }
     if (each.kind === 'constant' && typeof each.value === 'string') {
-      if (method === 'format') return formatted(each.value, event)
+      if (method === 'format') {
+        const taint = taintOf(receiver, ...positional, ...event.named.values())
+        return filled(each.value, BRACES, { items: positional, taint })
+      }
       if (STRING_METHODS.has(method)) return each
+      if (method === 'lower') return constant(each.value.toLowerCase(), receiver)
+      if (method === 'upper') return constant(each.value.toUpperCase(), receiver)
       if (method === 'endswith' || method === 'startswith')
         return beginsOrEnds({ text: each.value, method, wanted: positional[0] }, receiver)
     }
@@ -238,7 +295,7 @@ function beginsOrEnds(
 }
 
 const LIST_METHODS = new Set(['append', 'extend', 'add'])
-const STRING_METHODS = new Set(['lower', 'strip', 'upper', 'rstrip', 'lstrip'])
+const STRING_METHODS = new Set(['strip', 'rstrip', 'lstrip', 'resolve', 'absolute', 'as_posix'])
 const SAME_OBJECT = new Set([
   'to',
   'cuda',
@@ -253,11 +310,6 @@ const SAME_OBJECT = new Set([
   'resolve',
   'expanduser',
 ])
-
-function formatted(template: string, { positional, named }: CallEvent): Value {
-  const taint = taintOf(...positional, ...named.values())
-  return withTaint(unknown(undefined, template), taint)
-}
 
 /** Calls a function of the project without arguments, such as `get_config()` of a configuration file. */
 export function callPlain(run: Interpreter, value: Value | undefined, frame: Frame): Value | undefined {

@@ -152,7 +152,7 @@ function callGiven(
 ): Value {
   const given = event.named.get('args') ?? event.positional.find((value) => value.kind === 'list')
   const items = given?.kind === 'list' ? given.items : []
-  const positional = PASSES_RANK.has(event.method) ? [unknown(undefined, 'rank'), ...items] : items
+  const positional = PASSES_RANK.has(event.method) ? [unknown(), ...items] : items
   return run.callFunction(called, { positional, named: new Map(), frame })
 }
 

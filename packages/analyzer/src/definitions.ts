@@ -146,7 +146,7 @@ function bindParameters(run: Interpreter, { definition, positional, named }: Bin
       named.get(name) ??
       positional[at] ??
       (fallback === undefined
-        ? unknown(undefined, name)
+        ? unknown()
         : run.evaluate(fallback, { ...frame, scope: definition.scope }))
     at += 1
     frame.scope.names.set(name, value)

@@ -37,9 +37,11 @@ export interface Facts {
   firstTraining: number
   /** Loops around training calls. */
   loops: ReadonlySet<Loop>
+  /** Facts of the program if its command had these words too; `undefined` if they do not reach the program. */
+  again: (words: string) => Facts | undefined
 }
 
-export function gatherFacts(run: Interpreter, launch: Launch): Facts {
+export function gatherFacts(run: Interpreter, launch: Launch, again: Facts['again']): Facts {
   const events = run.events
   const training = events.flatMap((event) => {
     const engine = engineOf(event)
@@ -58,6 +60,7 @@ export function gatherFacts(run: Interpreter, launch: Launch): Facts {
     events,
     training,
     firstTraining: first === undefined ? events.length : events.indexOf(first.event),
+    again,
     loops: new Set(training.filter(({ engine }) => engine === 'own').flatMap(({ event }) => event.loops)),
   }
 }

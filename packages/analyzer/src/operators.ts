@@ -1,11 +1,14 @@
 /** Arithmetic and comparison of values. */
-import { constant, constantOf, either, list, numberOf, taintOf, textOf, unknown, type Value } from './values'
+import { constant, constantOf, either, list, numberOf, taintOf, textOf, unknown, type Taint, type Value } from './values'
 
 export function calculate(operator: string, left: Value, right: Value): Value {
   const taint = taintOf(left, right)
   // Only every n-th step depends on a remainder in a training script; remainders of two constants do not matter.
   if (operator === '%' && textOf(left) === undefined)
     return { ...unknown(taint), kind: 'unknown', every: { count: right, unitText: '' } }
+  const template = operator === '%' ? textOf(left) : undefined
+  if (template !== undefined)
+    return filled(template, PERCENT, { items: right.kind === 'list' ? right.items : [right], taint })
   const [a, b] = [numberOf(left), numberOf(right)]
   if (a !== undefined && b !== undefined) {
     const result = arithmetic(operator, a, b)
@@ -21,8 +24,48 @@ export function calculate(operator: string, left: Value, right: Value): Value {
     const isKnown = left.kind === 'constant' && right.kind === 'constant'
     return isKnown ? constant(texts[0] + texts[1], taint) : unknown(taint, texts[0] + texts[1])
   }
-  if (operator === '/' && texts[1] !== undefined) return unknown(taint, `${texts[0] ?? '{}'}/${texts[1]}`)
+  // `folder + '/' + name`: the parts that only a run knows are holes of the text.
+  if (operator === '+' && texts.some((text) => text !== undefined))
+    return unknown(taint, `${texts[0] ?? '{}'}${texts[1] ?? '{}'}`)
+  if (operator === '/' && texts.some((text) => text !== undefined))
+    return joinedPath([left, right])
   return { ...unknown(taint), kind: 'unknown', like: left.kind === 'constant' ? right : left }
+}
+
+/** `%s`, `%03d` and `%(name)s`. */
+const PERCENT = /%(?:\([^)]*\))?[-+ #0-9.]*[a-z]/gi
+/** `{}`, `{0}` and `{name}`, with or without a format. */
+export const BRACES = /\{[^{}]*\}/g
+
+/** A template with its values; what only a run knows, and what has a format of its own, stays a hole. */
+export function filled(
+  template: string,
+  holes: RegExp,
+  { items, taint }: { items: readonly Value[]; taint: Taint },
+): Value {
+  let isKnown = true
+  let at = 0
+  const text = template.replaceAll(holes, (hole) => {
+    const value = constantOf(items[at])
+    at += 1
+    if (typeof value === 'string' && ['{}', '%s'].includes(hole)) return value
+    if (typeof value === 'number' && ['{}', '%s', '%d'].includes(hole)) return String(value)
+    isKnown = false
+    return '{}'
+  })
+  return isKnown ? constant(text, taint) : unknown(taint, text)
+}
+
+/** `os.path.join(folder, name)`, with a hole for each part that only a run knows. */
+export function joinedPath(values: readonly Value[]): Value {
+  const texts = values.map((value) => textOf(value) ?? knownText(value) ?? '{}')
+  // An absolute part replaces what is before it, and an empty one adds nothing.
+  const path = texts.reduce((before, text) => {
+    if (before === '' || text.startsWith('/')) return text
+    return before.endsWith('/') ? before + text : `${before}/${text}`
+  }, '')
+  const taint = taintOf(...values)
+  return values.every((value) => value.kind === 'constant') ? constant(path, taint) : unknown(taint, path)
 }
 
 const knownText = (value: Value): string | undefined => (value.kind === 'unknown' ? value.text : undefined)
@@ -55,6 +98,8 @@ export function compare(operator: string, left: Value, right: Value): Value {
   if (operator === 'is' || operator === 'is not') {
     const isNone = sameAsNone(left, right)
     if (isNone !== undefined) return constant(operator === 'is' ? isNone : !isNone, taint)
+    const [a, b] = [constantOf(left), constantOf(right)]
+    if (typeof b === 'boolean' && a !== undefined) return constant((a === b) === (operator === 'is'), taint)
   }
   if ((operator === 'in' || operator === 'not in') && right.kind === 'list') {
     const items = right.items.map(constantOf)
@@ -66,8 +111,8 @@ export function compare(operator: string, left: Value, right: Value): Value {
   if (a === undefined || b === undefined) {
     const isOrder = ['<', '<=', '>', '>=', '=='].includes(operator)
     return isOrder
-      ? { ...unknown(taint), kind: 'unknown', bound: a === undefined ? right : left }
-      : unknown(taint)
+      ? { ...unknown(taint), kind: 'unknown', of: [left, right], bound: a === undefined ? right : left }
+      : { ...unknown(taint), kind: 'unknown', of: [left, right] }
   }
   const result = ordered(operator, a, b)
   return result === undefined ? unknown(taint) : constant(result, taint)

@@ -172,7 +172,7 @@ function runFor(run: Interpreter, node: SyntaxNode, frame: Frame): void {
   )
   widen(run, body, frame)
   const inside = { ...frame, loops: [...frame.loops, loop] }
-  for (const value of itemsOf(iterated) ?? [unknown(taintOf(iterated), left.text)]) {
+  for (const value of itemsOf(iterated) ?? [unknown(taintOf(iterated))]) {
     assignNext(run, { target: left, value }, frame)
     runBlock(run, body, inside)
   }
@@ -217,7 +217,7 @@ function widen(run: Interpreter, body: SyntaxNode, frame: Frame): void {
     const left = childAt(node, 'left')
     if (left?.type === 'identifier') {
       const value = frame.scope.names.get(left.text)
-      if (value?.kind === 'constant') frame.scope.put(left.text, unknown(value, left.text))
+      if (value?.kind === 'constant') frame.scope.put(left.text, unknown(value))
     }
     if (left?.type === 'attribute') widenAttribute(run, left, frame)
   }
@@ -230,7 +230,7 @@ function widenAttribute(run: Interpreter, node: SyntaxNode, frame: Frame): void 
   const owner = object.type === 'identifier' ? frame.scope.find(object.text) : undefined
   if (owner?.kind !== 'instance') return
   const value = owner.attributes.get(name)
-  if (value?.kind === 'constant') owner.attributes.set(name, unknown(value, node.text))
+  if (value?.kind === 'constant') owner.attributes.set(name, unknown(value))
 }
 
 function runWith(run: Interpreter, node: SyntaxNode, frame: Frame): boolean {

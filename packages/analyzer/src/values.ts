@@ -12,6 +12,8 @@ export interface Option {
   /** The value of the command line, if it names the option. */
   given: Value | undefined
   isRequired: boolean
+  /** Whether its name alone turns it on. */
+  isFlag: boolean
   /** The type of its values, as the library names it. */
   type: string | undefined
   file: string
@@ -43,6 +45,8 @@ export type Value = Taint &
         each?: Value
         /** For arithmetic: an operand with the shape of the result. */
         like?: Value
+        /** For a condition: what it is made of. */
+        of?: readonly Value[]
         /** For `x[rows]`: the value with these and other rows. */
         partOf?: Value
       }
@@ -95,7 +99,7 @@ export interface ClassDefinition {
 
 /** Names of a module or function. */
 export class Scope {
-  readonly names = new Map<string, Value>()
+  names = new Map<string, Value>()
   /** External modules of `from x import *`. */
   readonly stars: string[] = []
 
@@ -105,6 +109,13 @@ export class Scope {
     /** Names that `global` and `nonlocal` lead elsewhere. */
     readonly elsewhere: Set<string> = new Set(),
   ) {}
+
+  /** The same names for statements of another file, which `exec` runs here. */
+  in(file: SourceFile): Scope {
+    const scope = new Scope(file, this.parent, this.elsewhere)
+    scope.names = this.names
+    return scope
+  }
 
   find(name: string): Value | undefined {
     return this.names.get(name) ?? this.parent?.find(name)
@@ -255,7 +266,7 @@ function isSame(first: Value, second: Value): boolean {
   if (first.kind === 'constant' && second.kind === 'constant') return first.value === second.value
   if (first.kind === 'made' && second.kind === 'made') return first.call === second.call
   if (first.kind === 'instance' && second.kind === 'instance') return first.attributes === second.attributes
-  return first.kind === 'unknown' && second.kind === 'unknown'
+  return first.kind === 'unknown' && second.kind === 'unknown' && first.text === second.text
 }
 
 /** `field(default=1)`, `field(default_factory=list)` */

@@ -1,11 +1,13 @@
 /** Findings on whether the program saves while it trains, and whether it can continue. */
 import { evidenceOf, lastPart, spelled, type Facts } from '../facts'
 import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings, type How } from '../report'
+import type { Guard } from '../flow'
+import { truthOfGuards } from '../interpreter'
 import { truthOf, type Option } from '../values'
 import type { Part } from './contents'
-import { findDirectory, isGivenByCrucible, namesPlace, optionWords, pathText } from './places'
+import { findDirectory, isGivenByCrucible, namesPlace, optionWords, pathText, RESTORED } from './places'
 import type { Load } from './load'
-import { loadsOf, restoresStep } from './loads'
+import { loadsOf, optionsOfStart, restoresStep } from './loads'
 import { refusedByTorch } from './refused-loads'
 import type { Save } from './save'
 import { savesOf } from './saves'
@@ -29,7 +31,7 @@ export function findCheckpoints(facts: Facts): CheckpointFindings {
     savesCheckpoints: found(isPeriodic, { confidence, evidence, how }),
     saveEvery: everyOf(saves, kind),
     canResume,
-    checkpointDirectory: findDirectory(deciding.filter((save) => save.isPeriodic)),
+    checkpointDirectory: findDirectory(facts, deciding.filter((save) => save.isPeriodic)),
     resumeOption: findResumeOption(facts, { canResume, load }, saves),
   }
 }
@@ -112,7 +114,7 @@ function findResume(facts: Facts, saves: readonly Save[], confidence: number): R
   if (refused !== undefined)
     return { canResume: found('no', { confidence: LIKELY, evidence, missing: [refused] }) }
   const load = decidingLoad(loads)
-  const known = { confidence: Math.min(confidence, CERTAIN), evidence, how: howToResume(load, usable) }
+  const known = { confidence: Math.min(confidence, CERTAIN), evidence, how: howToResume(facts, load, usable) }
   const missing = lacking.map((part) => `${WORDS[part] ?? part} not restored`)
   return {
     load,
@@ -185,22 +187,39 @@ function decidingLoad(loads: readonly Load[]): Load {
 /** A path that depends on more options than this is not one that the user names. */
 const NAMED_MAX = 2
 
-function optionToResume(load: Load, saves: readonly Save[]): Option | undefined {
-  const asked = load.event.guards.flatMap(({ wants }) => (wants === undefined ? [] : [wants.option]))
+/** The option on the path of the file that is loaded, or the one of the innermost condition on the way to the load. */
+function optionToResume(facts: Facts, load: Load, saves: readonly Save[]): Option | undefined {
   // An option with a default, such as the folder of the results, turns nothing on.
   const inPath = [...(load.path?.options ?? [])]
   const named = inPath.length > NAMED_MAX ? [] : inPath.filter((each) => truthOf(each.default) !== true)
-  return [...asked, ...named, ...load.options].find(
+  return [...named, ...optionsAsked(facts, load), ...optionsOfStart(facts)].find(
     (option) => !saves.some((save) => namesPlace(save, option)),
   )
 }
+
+/**
+ * Options that conditions on the way to the load ask for, the innermost first. An option that only chooses between calls that all reach
+ * the load is none of them, nor is one whose condition is true anyway.
+ */
+function optionsAsked(facts: Facts, { event }: Load): Option[] {
+  const ways = facts.events.filter(({ node }) => node === event.node).map(({ guards }) => askedBy(guards))
+  const asked = askedBy(event.guards).toReversed()
+  return asked.filter((option) => ways.every((way) => way.includes(option)))
+}
+
+const askedBy = (guards: readonly Guard[]): Option[] =>
+  guards.flatMap(({ wants, truth, condition }) => {
+    if (wants === undefined) return []
+    const isDecided = truth === undefined ? condition.options.size === 1 : truth === false
+    return isDecided || wants.option.given !== undefined ? [wants.option] : []
+  })
 
 /** Whether the command names the loaded file, such as `--resume last.pt`. */
 const isPathGiven = ({ path }: Load): boolean =>
   [...(path?.options ?? [])].some((each) => each.given !== undefined && truthOf(each.default) !== true)
 
-function howToResume(load: Load, saves: readonly Save[]): How {
-  const option = optionToResume(load, saves)
+function howToResume(facts: Facts, load: Load, saves: readonly Save[]): How {
+  const option = optionToResume(facts, load, saves)
   return {
     option: option === undefined ? null : spelled(option, load.event.guards),
     call: evidenceOf(load.event).text,
@@ -209,17 +228,41 @@ function howToResume(load: Load, saves: readonly Save[]): How {
   }
 }
 
-/** The words that make the program continue, if it needs any. */
+/** The words that make the program continue, if it needs any: those with which the program certainly can reach the load. */
 function findResumeOption(
   facts: Facts,
-  { canResume: { confidence, evidence }, load }: Resume,
+  { canResume, load }: Resume,
   saves: readonly Save[],
 ): Findings['resumeOption'] {
-  const option = load === undefined ? undefined : optionToResume(load, saves)
+  const { confidence, evidence } = canResume
+  const option = load === undefined ? undefined : optionToResume(facts, load, saves)
   if (load === undefined || option === undefined)
     return notKnown<string>('no option makes the program continue')
+  if (canResume.how?.isGiven === true) return notKnown<string>('the command gives the option already')
   const words = optionWords(facts, load, option)
-  return words === undefined
-    ? notKnown<string>(`what value ${option.name} takes`)
-    : found(words, { confidence: Math.min(confidence, CERTAIN - 0.03), evidence })
+  if (words === undefined) return notKnown<string>(`what value ${option.name} takes`)
+  const after = facts.again(words.replace(`"${RESTORED}"`, STANDS_FOR_RESTORED))
+  if (after === undefined) return notKnown<string>('the command does not pass options on to the program')
+  const resumed = findResume(after, savesOf(after), confidence)
+  const isReached =
+    resumed.canResume.how?.isGiven === true &&
+    after.run.events.some(({ node, guards }) => node === load.event.node && isOpen(guards))
+  if (resumed.canResume.value !== canResume.value || !isReached || !isLoaded(resumed, option, words))
+    return notKnown<string>(`whether ${option.name} is enough`)
+  return found(words, { confidence: Math.min(confidence, CERTAIN - 0.03), evidence })
 }
+
+const isOpen = (guards: readonly Guard[]): boolean => truthOfGuards(guards) !== false
+
+/** A path in place of the one that Crucible gives, for a second reading of the program. */
+const STANDS_FOR_RESTORED = 'restored-by-crucible/restored-checkpoint'
+
+/** Whether a program that gets the words loads what they name. */
+function isLoaded({ load }: Resume, { key }: Option, words: string): boolean {
+  if (!words.includes(RESTORED)) return load !== undefined
+  const text = pathText(load?.path)
+  if (text !== undefined && !text.includes('{}')) return text.includes(lastName(STANDS_FOR_RESTORED))
+  return [...(load?.path?.options ?? [])].some((option) => option.key === key)
+}
+
+const lastName = (path: string): string => path.slice(path.lastIndexOf('/') + 1)

@@ -94,8 +94,12 @@ function addContents(parts: Set<Part>, value: Value, text: string): void {
 
 const STATE_METHODS = new Set(['state_dict', 'get_model_state_dict', 'unwrap_model', '__getstate__'])
 /** Whether a name denotes the whole of parameters, optimizer and step in programs for JAX. */
-const isState = (text: string): boolean =>
-  ['state', 'train_state', 'ckpt_state'].includes(lastPart(text).toLowerCase())
+function isState(text: string): boolean {
+  const name = lastPart(text).toLowerCase()
+  return name === 'state' || STATES.some((state) => name === `${state}_state`)
+}
+
+const STATES = ['train', 'training', 'ckpt', 'replicated', 'unreplicated', 'new', 'saved']
 
 function addEntry(parts: Set<Part>, key: string, entry: Value): void {
   const own = contentsOf(entry, '')

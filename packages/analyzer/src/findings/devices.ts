@@ -70,21 +70,40 @@ const isCuda = (text: string | undefined): boolean =>
 
 /** Whether the condition asks for a GPU, so that the program also works without one. */
 function isFallback(guard: Guard): boolean {
+  if (guard.truth !== undefined) return false
   const text = guard.text.toLowerCase()
   return (
-    ['is_available', 'cuda', 'gpu', 'device_count', 'distributed', 'ddp'].some((word) =>
-      text.includes(word),
-    ) && guard.truth === undefined
+    asksForCuda(guard.condition) ||
+    ['cuda', 'gpu', 'device_count', 'distributed', 'ddp'].some((word) => text.includes(word))
   )
 }
 
-/** A device that is certainly a GPU. */
+/** Functions that report whether there is a GPU. */
+const QUESTIONS = new Set([
+  'torch.cuda.is_available',
+  'torch.cuda.device_count',
+  'torch.accelerator.is_available',
+  'torch.accelerator.device_count',
+  'tensorflow.test.is_gpu_available',
+])
+
+/** Whether a value depends on whether there is a GPU, also through functions of the project. */
+function asksForCuda(value: Value | undefined): boolean {
+  if (value === undefined) return false
+  if (value.kind === 'made')
+    return QUESTIONS.has(value.call.name) || (value.call.name === 'bool' && value.call.positional.some(asksForCuda))
+  if (value.kind === 'either') return value.values.some(asksForCuda)
+  return value.kind === 'unknown' && (value.of ?? []).some(asksForCuda)
+}
+
+/** A device that is certainly a GPU: `cuda`, `cuda:1`, or the ordinal of one. */
 function isCudaDevice(value: Value | undefined): boolean {
   if (value === undefined) return false
   return alternatives(value).every((each) => {
     if (each.kind === 'unknown') return each.text?.startsWith('cuda') === true
     if (each.kind === 'made' && each.call.method === 'device') return isCudaDevice(each.call.positional[0])
-    return isCuda(textOf(each))
+    const ordinal = numberOf(each)
+    return isCuda(textOf(each)) || (ordinal !== undefined && Number.isInteger(ordinal) && ordinal >= 0)
   })
 }
 
@@ -98,7 +117,7 @@ function needsCuda(event: CallEvent): boolean {
   if (method === 'init_process_group') return textOf(named.get('backend') ?? positional[0]) === 'nccl'
   if (name.startsWith('deepspeed.initialize')) return true
   if (name === 'lightning.Trainer' || name.endsWith('Fabric'))
-    return isCuda(textOf(named.get('accelerator'))) || (numberOf(named.get('gpus')) ?? 0) > 0
+    return isCuda(textOf(named.get('accelerator'))) || isSomeGpus(named.get('gpus'))
   if (name.endsWith('TrainingArguments') || name.startsWith('trl.'))
     return constantOf(named.get('fp16')) === true
   if (name.endsWith('BitsAndBytesConfig')) return true
@@ -116,19 +135,28 @@ function launchStops({ launch: { launcher, settings }, launchConfig }: Facts): E
   return path === undefined ? [] : [{ file: path, line: 1, text: isMulti ? type : 'mixed_precision: fp16' }]
 }
 
+/** `gpus=2`, `gpus=[0, 1]`, and `gpus=-1` for all. */
+const isSomeGpus = (value: Value | undefined): boolean =>
+  value?.kind === 'list' ? value.items.length > 0 : (numberOf(value) ?? 0) !== 0
+
+/** Places where the program certainly stops if there is no GPU: no other condition is on the way. */
 function stopsWithoutGpu({ run }: Facts): Evidence[] {
   return run.stops.flatMap(({ kind, guards, condition, text, file, line }) => {
     const place = { file, line, text }
-    const asks = (guard: Guard | undefined): boolean =>
-      guard !== undefined &&
-      guard.text.includes('is_available') &&
-      guard.text.includes('not ') &&
-      guard.truth === undefined
-    if (kind !== 'assert') return asks(guards.at(-1)) ? [place] : []
-    const isCondition = condition !== undefined && text.includes('is_available')
-    return isCondition ? [place] : []
+    const asking = kind === 'assert' ? undefined : guards.findIndex(isNoGpu)
+    if (asking === -1) return []
+    const others = guards.filter((_, at) => at !== asking)
+    const isCertain = others.every(({ truth }) => truth === true)
+    const isStop = kind !== 'assert' || asksForCuda(condition)
+    return isCertain && isStop ? [place] : []
   })
 }
+
+/** `if not torch.cuda.is_available()`, `if torch.cuda.device_count() == 0` */
+const isNoGpu = ({ condition, text, truth }: Guard): boolean =>
+  truth === undefined &&
+  asksForCuda(condition) &&
+  ['not ', '== 0', '< 1', '== False', 'is False'].some((sign) => text.includes(sign))
 
 function mayUseGpu({ name, method }: CallEvent): boolean {
   if (name.startsWith('torch.cuda.') || name.startsWith('torch.accelerator')) return true

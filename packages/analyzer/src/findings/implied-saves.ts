@@ -3,6 +3,7 @@ import { argument, lastPart, optionsOf } from '../facts'
 import { truthOfGuards, type Interpreter } from '../interpreter'
 import { constant, constantOf, constructionOf, numberOf, textOf, type CallEvent } from '../values'
 import type { Part } from './contents'
+import { placeOfLightning } from './places'
 import { ALL, inWords, WEIGHTS, type Save } from './save'
 
 function implied(
@@ -29,9 +30,11 @@ export function lightningSaves(fit: CallEvent): Save[] {
   )
   if (enabled === false || constantOf(trainer.named.get('fast_dev_run')) === true) return []
   const callback = callbackOf(trainer, 'ModelCheckpoint')
-  if (callback === undefined) return [implied(trainer, { parts: ALL, every: '1 epoch' })]
+  const place = placeOfLightning(trainer, callback)
+  if (callback === undefined) return [{ ...implied(trainer, { parts: ALL, every: '1 epoch' }), place }]
   const isWeights = constantOf(callback.named.get('save_weights_only')) === true
-  return [implied(callback, { parts: isWeights ? WEIGHTS : ALL, every: everyOfCallback(callback) })]
+  const every = everyOfCallback(callback)
+  return [{ ...implied(callback, { parts: isWeights ? WEIGHTS : ALL, every }), place }]
 }
 
 function everyOfCallback(callback: CallEvent): string | undefined {
