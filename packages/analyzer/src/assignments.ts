@@ -115,7 +115,7 @@ function settled(before: Value | undefined, value: Value, frame: Frame): Value {
   const truth = truthOfGuards(frame.guards)
   if (truth === true) return value
   // The value stays what it was, unless an option leads here.
-  if (truth === false) return withTaint(withTaint(before, value), { options: optionsAsked(frame), origins: [] })
+  if (truth === false) return withTaint(before, { options: optionsAsked(frame), origins: value.origins })
   if (frame.isRare) return withTaint(before, value)
   return either(value, before)
 }
