@@ -26,6 +26,7 @@ import {
 export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame): Value | undefined {
   const [first, second] = event.positional
   if (CONFIGURATION_READERS.has(event.name)) return loaded(run, first, frame)
+  if (event.method === 'HParams') return namespace(new Map(event.named))
   switch (event.name) {
     case 'int':
     case 'float':
@@ -217,7 +218,10 @@ function merged(values: readonly Value[]): Value {
 }
 
 function partial(run: Interpreter, event: CallEvent): Value | undefined {
-  const [first] = event.positional
+  const [first, second] = event.positional
+  // `partial(jax.lax.scan, step)` calls the step.
+  if (first?.kind === 'extern' && first.name.startsWith('jax.') && second?.kind === 'function')
+    return { ...second, wrappers: [...second.wrappers, event] }
   if (first?.kind !== 'function') return undefined
   return { ...first, wrappers: [...first.wrappers, event] }
 }
@@ -266,6 +270,10 @@ function methodResult(event: CallEvent): Value | undefined {
       if (method === 'upper') return constant(each.value.toUpperCase(), receiver)
       if (method === 'endswith' || method === 'startswith')
         return beginsOrEnds({ text: each.value, method, wanted: positional[0] }, receiver)
+    }
+    if (each.kind === 'unknown' && each.text !== undefined && method === 'format') {
+      const taint = taintOf(receiver, ...positional, ...event.named.values())
+      return filled(each.text, BRACES, { items: positional, taint })
     }
     // Moving an object between devices, or into a mode, gives the object.
     if ((each.kind === 'instance' || each.kind === 'made') && SAME_OBJECT.has(method)) return receiver

@@ -4,7 +4,7 @@ import { callNode } from './calls'
 import { comprehension } from './comprehensions'
 import { entryOf, memberOfValue, sliceOf } from './members'
 import { firstLine, type Frame, type Interpreter } from './interpreter'
-import { compare, calculate } from './operators'
+import { compare, calculate, templateOf } from './operators'
 import { childAt, isToken, parts, type SyntaxNode } from './syntax'
 import type { Guard } from './flow'
 import {
@@ -116,7 +116,7 @@ function stringValue(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
     const known = hole.children.some(({ type }) => type === 'format_specifier') ? undefined : constantOf(value)
     const isPlain = typeof known === 'string' || typeof known === 'number'
     isKnown &&= isPlain
-    text += written(at, hole.start) + (isPlain ? String(known) : '{}')
+    text += written(at, hole.start) + (isPlain ? String(known) : (templateOf(value) ?? '{}'))
     at = hole.end
   })
   text += written(at, to)

@@ -19,7 +19,7 @@ export function calculate(operator: string, left: Value, right: Value): Value {
     return left.values.map((each) => calculate(operator, each, right)).reduce(either)
   if (operator === '+' && left.kind === 'list' && right.kind === 'list')
     return list([...left.items, ...right.items])
-  const texts = [textOf(left) ?? knownText(left), textOf(right) ?? knownText(right)]
+  const texts = [textOf(left) ?? templateOf(left), textOf(right) ?? templateOf(right)]
   if (operator === '+' && texts[0] !== undefined && texts[1] !== undefined) {
     const isKnown = left.kind === 'constant' && right.kind === 'constant'
     return isKnown ? constant(texts[0] + texts[1], taint) : unknown(taint, texts[0] + texts[1])
@@ -51,14 +51,14 @@ export function filled(
     if (typeof value === 'string' && ['{}', '%s'].includes(hole)) return value
     if (typeof value === 'number' && ['{}', '%s', '%d'].includes(hole)) return String(value)
     isKnown = false
-    return '{}'
+    return templateOf(items[at - 1]) ?? '{}'
   })
   return isKnown ? constant(text, taint) : unknown(taint, text)
 }
 
 /** `os.path.join(folder, name)`, with a hole for each part that only a run knows. */
 export function joinedPath(values: readonly Value[]): Value {
-  const texts = values.map((value) => textOf(value) ?? knownText(value) ?? '{}')
+  const texts = values.map((value) => textOf(value) ?? templateOf(value) ?? '{}')
   // An absolute part replaces what is before it, and an empty one adds nothing.
   const path = texts.reduce((before, text) => {
     if (before === '' || text.startsWith('/')) return text
@@ -68,7 +68,9 @@ export function joinedPath(values: readonly Value[]): Value {
   return values.every((value) => value.kind === 'constant') ? constant(path, taint) : unknown(taint, path)
 }
 
-const knownText = (value: Value): string | undefined => (value.kind === 'unknown' ? value.text : undefined)
+/** A text with holes for what only a run knows. */
+export const templateOf = (value: Value | undefined): string | undefined =>
+  value?.kind === 'unknown' ? value.text : undefined
 
 function arithmetic(operator: string, a: number, b: number): number | undefined {
   switch (operator) {

@@ -124,6 +124,8 @@ function define(run: Interpreter, node: SyntaxNode, frame: Frame): void {
 function runIf(run: Interpreter, node: SyntaxNode, frame: Frame): boolean | Guard {
   const condition = childAt(node, 'condition')!
   let rest = guardOf(run, condition, frame)
+  // The main part of a module that is imported runs never, whatever the options are.
+  if (rest.truth === false && condition.children[0]?.text === '__name__') return false
   const ended: boolean[] = [runBranch(run, { body: childAt(node, 'consequence')!, guard: rest }, frame)]
   const first = rest
   let guards = [opposite(rest)]

@@ -14,6 +14,8 @@ export interface Option {
   isRequired: boolean
   /** Whether its name alone turns it on. */
   isFlag: boolean
+  /** Whether its value may be left out, which turns it on too. */
+  standsAlone: boolean
   /** The type of its values, as the library names it. */
   type: string | undefined
   file: string

@@ -5,7 +5,7 @@ import type { Guard } from '../flow'
 import { truthOfGuards } from '../interpreter'
 import { truthOf, type Option } from '../values'
 import type { Part } from './contents'
-import { findDirectory, isGivenByCrucible, namesPlace, optionWords, pathText, RESTORED } from './places'
+import { findDirectory, isGivenByCrucible, namesPlace, optionWords, pathText, placeOfSave, RESTORED } from './places'
 import type { Load } from './load'
 import { loadsOf, optionsOfStart, restoresStep } from './loads'
 import { refusedByTorch } from './refused-loads'
@@ -31,10 +31,13 @@ export function findCheckpoints(facts: Facts): CheckpointFindings {
     savesCheckpoints: found(isPeriodic, { confidence, evidence, how }),
     saveEvery: everyOf(saves, kind),
     canResume,
-    checkpointDirectory: findDirectory(facts, deciding.filter((save) => save.isPeriodic)),
+    checkpointDirectory: findDirectory(facts, saves.filter((save) => isDuringTraining(save, kind))),
     resumeOption: findResumeOption(facts, { canResume, load }, saves),
   }
 }
+
+const isDuringTraining = ({ isPeriodic, truth }: Save, kind: string): boolean =>
+  isPeriodic && (kind === 'periodic' ? truth !== false : kind === 'flag')
 
 function kindOf(saves: readonly Save[]): 'periodic' | 'flag' | 'final_only' | 'none' {
   const reached = saves.filter(({ truth }) => truth !== false)
@@ -162,7 +165,7 @@ function isOfEarlierRun(load: Load, saves: readonly Save[]): boolean {
   if (path === undefined || load.path === undefined) return true
   if (load.path.options.size > 0 || load.path.origins.length > 0) return true
   if (isGivenByCrucible(path)) return true
-  const written = saves.map((save) => pathText(save.path)).filter((text) => text !== undefined)
+  const written = saves.map((save) => pathText(placeOfSave(save).path)).filter((text) => text !== undefined)
   return written.length < saves.length || written.some((text) => firstFolder(text) === firstFolder(path))
 }
 
@@ -191,7 +194,7 @@ const NAMED_MAX = 2
 function optionToResume(facts: Facts, load: Load, saves: readonly Save[]): Option | undefined {
   // An option with a default, such as the folder of the results, turns nothing on.
   const inPath = [...(load.path?.options ?? [])]
-  const named = inPath.length > NAMED_MAX ? [] : inPath.filter((each) => truthOf(each.default) !== true)
+  const named = inPath.length > NAMED_MAX ? [] : inPath.filter(isLeftOut)
   return [...named, ...optionsAsked(facts, load), ...optionsOfStart(facts)].find(
     (option) => !saves.some((save) => namesPlace(save, option)),
   )
@@ -216,7 +219,11 @@ const askedBy = (guards: readonly Guard[]): Option[] =>
 
 /** Whether the command names the loaded file, such as `--resume last.pt`. */
 const isPathGiven = ({ path }: Load): boolean =>
-  [...(path?.options ?? [])].some((each) => each.given !== undefined && truthOf(each.default) !== true)
+  [...(path?.options ?? [])].some((each) => each.given !== undefined && isLeftOut(each))
+
+/** Whether a first run leaves an option out: the program needs no value of it, and has no default. */
+const isLeftOut = ({ isRequired, default: initial }: Option): boolean =>
+  !isRequired && truthOf(initial) !== true
 
 function howToResume(facts: Facts, load: Load, saves: readonly Save[]): How {
   const option = optionToResume(facts, load, saves)

@@ -209,6 +209,7 @@ function stylesOf(facts: Facts): Map<string, Evidence> {
 const STYLES: Readonly<Record<string, string>> = {
   DistributedDataParallel: 'ddp',
   DataParallel: 'dp',
+  data_parallel: 'dp',
   FullyShardedDataParallel: 'fsdp',
   fully_shard: 'fsdp',
   Accelerator: 'accelerate',

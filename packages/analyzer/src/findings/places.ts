@@ -161,10 +161,12 @@ export function optionWords(facts: Facts, load: Load, option: Option): string | 
   const text = spelled(option, load.event.guards)
   if (text !== option.name) return text
   const initial = constantOf(option.default)
-  if (typeof initial === 'boolean') return initial ? undefined : flagWords(facts, option)
+  if (option.isFlag) return initial === true ? undefined : flagWords(facts, option)
   const isPath = load.path?.options.has(option) === true && !isNumber(option)
-  if (!isPath || (typeof initial === 'string' && initial !== '')) return undefined
-  return `${option.name}${isAssigned(facts, option) ? '=' : ' '}"${RESTORED}"`
+  const isEmpty = initial === undefined || initial === null || initial === '' || initial === false
+  if (isPath && isEmpty && option.type !== 'bool')
+    return `${option.name}${isAssigned(facts, option) ? '=' : ' '}"${RESTORED}"`
+  return initial === false ? flagWords(facts, option) : undefined
 }
 
 const isNumber = ({ name, type }: Option): boolean =>
@@ -176,7 +178,7 @@ const isAssigned = ({ run: { style } }: Facts, { name }: Option): boolean =>
 
 /** `--resume`, or `resume=True` where the option has a value; `undefined` if that would be a text. */
 function flagWords(facts: Facts, option: Option): string | undefined {
-  if (option.isFlag && facts.run.style !== 'configurator') return option.name
+  if ((option.isFlag || option.standsAlone) && facts.run.style !== 'configurator') return option.name
   const isText = facts.run.style === 'argparse' && (option.type === undefined || option.type === 'str')
   return isText ? undefined : `${option.name}=True`
 }

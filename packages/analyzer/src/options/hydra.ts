@@ -189,6 +189,7 @@ function asOptions(
       given: isGiven ? value : undefined,
       isRequired: false,
       isFlag: false,
+      standsAlone: false,
       type: undefined,
       file,
       line: 1,
