@@ -117,8 +117,8 @@ function readLaunch(
   return { analysis: judged(project, { launch, facts }), facts }
 }
 
-function followed(project: Project, { args, entry }: Launch): Interpreter {
-  const run = new Interpreter({ project, args, entry }, READING)
+function followed(project: Project, { args, entry, launcher }: Launch): Interpreter {
+  const run = new Interpreter({ project, args, entry, isLaunched: launcher !== 'python' }, READING)
   run.run()
   return run
 }
@@ -182,7 +182,17 @@ const mayTrain = ({ name, method }: CallEvent): boolean =>
   name.includes('()') ? TRAINING_WORDS.has(method) : method.charAt(0) === method.charAt(0).toLowerCase()
 
 /** Methods that may train, of objects that are unknown. */
-const TRAINING_WORDS = new Set(['run', 'main', 'train', 'fit', 'learn', 'train_epoch', 'train_one_epoch', 'train_model', 'finetune'])
+const TRAINING_WORDS = new Set([
+  'run',
+  'main',
+  'train',
+  'fit',
+  'learn',
+  'train_epoch',
+  'train_one_epoch',
+  'train_model',
+  'finetune',
+])
 
 const CRUCIBLE_VARIABLES = new Set(['CRUCIBLE_CHECKPOINT_DIR', 'CRUCIBLE_RESUME_FROM'])
 

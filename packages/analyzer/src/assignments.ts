@@ -3,7 +3,17 @@ import { truthOfGuards, type Frame, type Interpreter } from './interpreter'
 import { calculate } from './operators'
 import { constantsAsOptions } from './options/configurator'
 import { childAt, childrenAt, isToken, parts, type SyntaxNode } from './syntax'
-import { alternatives, constantOf, either, taintOf, textOf, unknown, withTaint, type Option, type Value } from './values'
+import {
+  alternatives,
+  constantOf,
+  either,
+  taintOf,
+  textOf,
+  unknown,
+  withTaint,
+  type Option,
+  type Value,
+} from './values'
 
 export function assignment(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
   const target = childAt(node, 'left')!
@@ -52,9 +62,13 @@ export function assign(
       const owner = run.evaluate(childAt(target, 'object')!, frame)
       const name = childAt(target, 'attribute')!.text
       if (name === 'requires_grad') noteFrozen(run, value, frame)
+      if (name === 'last_epoch') notePlaced(run, owner)
       for (const each of alternatives(owner)) {
-        if (each.kind === 'instance' || each.kind === 'made')
+        if (each.kind === 'instance')
           each.attributes.set(name, settled(each.attributes.get(name), value, frame))
+        // A library may have given the attribute any value before.
+        if (each.kind === 'made')
+          each.attributes.set(name, settled(each.attributes.get(name) ?? unknown(each), value, frame))
         if (each.kind === 'dict') each.entries.set(name, settled(each.entries.get(name), value, frame))
       }
       return
@@ -84,6 +98,11 @@ export function assign(
   }
 }
 
+/** `scheduler.last_epoch = start - 1` */
+function notePlaced(run: Interpreter, scheduler: Value): void {
+  for (const each of alternatives(scheduler)) if (each.kind === 'made') run.placed.add(each.call)
+}
+
 /** `for parameter in model.parameters(): parameter.requires_grad = False` */
 function noteFrozen(run: Interpreter, value: Value, { loops }: Frame): void {
   const iterated = loops.at(-1)?.iterated
@@ -107,7 +126,9 @@ function unpacked(value: Value, index: number): Value {
 }
 
 const optionsAsked = ({ guards }: Frame): Set<Option> =>
-  new Set(guards.flatMap(({ truth, wants }) => (truth === false && wants !== undefined ? [wants.option] : [])))
+  new Set(
+    guards.flatMap(({ truth, wants }) => (truth === false && wants !== undefined ? [wants.option] : [])),
+  )
 
 /** An assignment under a condition: the earlier value stays possible. */
 function settled(before: Value | undefined, value: Value, frame: Frame): Value {
@@ -117,5 +138,8 @@ function settled(before: Value | undefined, value: Value, frame: Frame): Value {
   // The value stays what it was, unless an option leads here.
   if (truth === false) return withTaint(before, { options: optionsAsked(frame), origins: value.origins })
   if (frame.isRare) return withTaint(before, value)
-  return either(value, before)
+  const result = either(value, before)
+  const guard = frame.guards.at(-1)
+  // Inside the branch it is the new one.
+  return result.kind === 'either' && guard !== undefined ? { ...result, under: { guard, value } } : result
 }

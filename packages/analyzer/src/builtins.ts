@@ -99,11 +99,20 @@ export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame):
     case 'os.chdir':
       run.changesFolder ||= truthOfGuards(event.guards) !== false
       return constant(null)
+    case 'eval':
+      return named(run, textOf(first), frame)
     case 'exec':
       return applyConfigurator(run, event, frame)
     default:
       return methodResult(event)
   }
+}
+
+/** The value of an expression that is a name with attributes. */
+function named(run: Interpreter, text: string | undefined, frame: Frame): Value | undefined {
+  const [first, ...others] = text !== undefined && /^\w+(?:\.\w+)*$/.test(text) ? text.split('.') : []
+  const start = first === undefined ? undefined : frame.scope.find(first)
+  return start && others.reduce((value, name) => memberOfValue(run, { value, name }, frame), start)
 }
 
 function lastName(path: Value | undefined): Value | undefined {
@@ -154,12 +163,32 @@ const isDerived = (definition: ClassDefinition, from: ClassDefinition): boolean 
   definition === from ||
   definition.bases.some((base) => base.kind === 'class' && isDerived(base.definition, from))
 
+/** Methods of texts that numbers and None lack. */
+const STRING_MEMBERS = new Set([
+  'isdigit',
+  'lower',
+  'upper',
+  'split',
+  'strip',
+  'startswith',
+  'endswith',
+  'format',
+])
+
 /** Whether an object has an attribute, as far as its attributes are known. */
 function hasattr({ positional: [object, key] }: CallEvent): Value | undefined {
   const name = textOf(key)
   if (object === undefined || name === undefined) return undefined
   if (object.kind === 'dict' && object.isNamespace === true)
     return constant(object.entries.has(name), object.entries.get(name))
+  if (object.kind === 'constant')
+    return typeof object.value === 'string'
+      ? STRING_MEMBERS.has(name)
+        ? constant(true, object)
+        : undefined
+      : STRING_MEMBERS.has(name)
+        ? constant(false, object)
+        : undefined
   if (object.kind === 'module') return object.scope.names.has(name) ? constant(true) : undefined
   if (object.kind !== 'instance') return undefined
   const has = object.attributes.has(name) || memberOfClass(object.definition, name) !== undefined
@@ -233,7 +262,7 @@ function environment(run: Interpreter, name: Value | undefined, fallback: Value 
   const key = textOf(name) ?? ''
   run.variables.add(key)
   // Crucible sets these variables itself, the second one only after an interruption.
-  if (LAUNCHER_VARIABLES.has(key) || key.startsWith('CRUCIBLE_'))
+  if ((LAUNCHER_VARIABLES.has(key) && run.isLaunched) || key.startsWith('CRUCIBLE_'))
     return unknown(undefined, `os.environ[${key}]`)
   // The environment is usually empty; a launcher sets variables of its own.
   return { ...(fallback ?? unknown(undefined, `os.environ[${key}]`)) }
@@ -266,6 +295,7 @@ function methodResult(event: CallEvent): Value | undefined {
         return filled(each.value, BRACES, { items: positional, taint })
       }
       if (STRING_METHODS.has(method)) return each
+      if (method === 'isdigit') return constant(/^\d+$/.test(each.value), receiver)
       if (method === 'lower') return constant(each.value.toLowerCase(), receiver)
       if (method === 'upper') return constant(each.value.toUpperCase(), receiver)
       if (method === 'endswith' || method === 'startswith')

@@ -15,6 +15,7 @@ import {
   extern,
   list,
   numberOf,
+  seenUnder,
   taintOf,
   textOf,
   truthOf,
@@ -93,7 +94,7 @@ function numberLiteral(text: string): Value {
 
 function nameValue(name: string, frame: Frame): Value {
   const value = frame.scope.find(name)
-  if (value !== undefined) return value
+  if (value !== undefined) return seenUnder(value, frame.guards)
   for (let scope: Frame['scope'] | undefined = frame.scope; scope !== undefined; scope = scope.parent)
     if (scope.stars.length > 0) return extern(`${scope.stars.at(-1)}.${name}`)
   return extern(name)
@@ -113,7 +114,9 @@ function stringValue(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
   let isKnown = true
   holes.forEach((hole, index) => {
     const value = values[index]!
-    const known = hole.children.some(({ type }) => type === 'format_specifier') ? undefined : constantOf(value)
+    const known = hole.children.some(({ type }) => type === 'format_specifier')
+      ? undefined
+      : constantOf(value)
     const isPlain = typeof known === 'string' || typeof known === 'number'
     isKnown &&= isPlain
     text += written(at, hole.start) + (isPlain ? String(known) : (templateOf(value) ?? '{}'))
@@ -181,7 +184,9 @@ function operation(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
       const value = of(childAt(node, 'argument'))
       const truth = truthOf(value)
       if (value.kind === 'unknown' && value.every !== undefined) return value
-      return truth === undefined ? { ...unknown(value), kind: 'unknown', of: [value] } : constant(!truth, value)
+      return truth === undefined
+        ? { ...unknown(value), kind: 'unknown', of: [value] }
+        : constant(!truth, value)
     }
     case 'unary_operator': {
       const value = of(childAt(node, 'argument'))

@@ -27,7 +27,9 @@ export function fill(fields: Fields, analysis: Analysis, target: string): Filled
   const filled: Filled = { fields: { ...fields }, settings: [], hints: [] }
   if (analysis.kind === 'unreadable' && analysis.entry !== null) {
     const [why] = analysis.findings.canResume.missing
-    filled.hints.push(`Could not tell whether ${target} trains a model${why === undefined ? '' : `: ${why}`}.`)
+    filled.hints.push(
+      `Could not tell whether ${target} trains a model${why === undefined ? '' : `: ${why}`}.`,
+    )
   }
   if (analysis.kind !== 'training') return filled
   fillGpus(filled, analysis)

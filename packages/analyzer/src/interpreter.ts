@@ -39,7 +39,8 @@ export interface Frame {
   /** Functions being followed, against recursion. */
   stack: readonly FunctionDefinition[]
   self: Value | undefined
-  returns: Value[]
+  /** Values that it returns, and whether it certainly does not reach the statement. */
+  returns: { value: Value; truth: boolean | undefined }[]
   /** An exception handler, whose assignments are exceptions too. */
   isRare: boolean
 }
@@ -99,6 +100,8 @@ export class Interpreter {
   readonly hooked = new Set<ClassDefinition>()
   /** Modules whose parameters the program excludes from training. */
   readonly frozen: Value[] = []
+  /** Calls that made a schedule of the learning rate whose position the program sets. */
+  readonly placed = new Set<CallEvent>()
   /** Environment variables that the program reads. */
   readonly variables = new Set<string>()
   /** Names of packages that the program imports, with the first place. */
@@ -116,14 +119,22 @@ export class Interpreter {
   /** The arguments of the program's command line. */
   readonly args: readonly string[]
   readonly entry: string
+  /** Whether a launcher of several processes starts it, which sets variables such as `RANK`. */
+  readonly isLaunched: boolean
 
   constructor(
-    { project, args, entry }: { project: Project; args: readonly string[]; entry: string },
+    {
+      project,
+      args,
+      entry,
+      isLaunched,
+    }: { project: Project; args: readonly string[]; entry: string; isLaunched: boolean },
     private readonly reading: Reading,
   ) {
     this.project = project
     this.args = args
     this.entry = entry
+    this.isLaunched = isLaunched
   }
 
   /** Constants at the top of the program's modules. */
@@ -169,7 +180,8 @@ export class Interpreter {
   /** A module of the project or of a library, by its dotted name. */
   module(name: string, node: SyntaxNode, frame: Frame): Value {
     const top = name.split('.')[0]!
-    if (MODELLED.has(top) && !this.project.isPlainModule(top, this.entry)) return this.#library(name, node, frame)
+    if (MODELLED.has(top) && !this.project.isPlainModule(top, this.entry))
+      return this.#library(name, node, frame)
     const file =
       this.project.moduleFile(name, this.entry) ?? this.project.moduleFile(name, frame.scope.file.path)
     if (file !== undefined && file !== this.entry) {

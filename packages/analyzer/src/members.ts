@@ -9,6 +9,7 @@ import {
   either,
   extern,
   list,
+  seenUnder,
   unknown,
   withTaint,
   type ClassDefinition,
@@ -34,7 +35,7 @@ export function memberOfValue(
     case 'instance':
       return memberOfInstance(run, { value, name }, frame)
     case 'dict':
-      return value.entries.get(name) ?? extern(`dict.${name}`, value)
+      return entryUnder(value.entries.get(name), frame) ?? extern(`dict.${name}`, value)
     case 'list':
       return extern(`list.${name}`, value)
     case 'either': {
@@ -49,6 +50,9 @@ export function memberOfValue(
       return withTaint(extern(`?.${name}`, value), value)
   }
 }
+
+const entryUnder = (entry: Value | undefined, { guards }: Frame): Value | undefined =>
+  entry === undefined ? undefined : seenUnder(entry, guards)
 
 /** `FLAGS.name` of absl. */
 function flagValue(run: Interpreter, owner: string, name: string): Value | undefined {
@@ -87,7 +91,7 @@ function memberOfInstance(
   frame: Frame,
 ): Value {
   const attribute = value.attributes.get(name)
-  if (attribute !== undefined) return attribute
+  if (attribute !== undefined) return seenUnder(attribute, frame.guards)
   if (name === '__dict__') return dict(value.attributes)
   const member = memberOfClass(value.definition, name)
   if (member?.kind === 'function') {

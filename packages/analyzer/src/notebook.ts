@@ -12,7 +12,9 @@ const notebook = z.object({
     })
     .nullish(),
   cells: z
-    .array(z.object({ cell_type: z.string(), source: z.union([z.string(), z.array(z.string())]).default('') }))
+    .array(
+      z.object({ cell_type: z.string(), source: z.union([z.string(), z.array(z.string())]).default('') }),
+    )
     .optional(),
 })
 
@@ -29,8 +31,11 @@ export function notebookCode(text: string): NotebookCode {
   if ('problem' in read) return read
   const { nbformat, metadata, cells } = read
   if (typeof nbformat === 'number' && nbformat < OLDEST_FORMAT)
-    return { problem: `has the notebook format ${nbformat}: convert it with jupyter nbconvert --to notebook --inplace` }
-  const language = metadata?.kernelspec?.language ?? metadata?.language_info?.name ?? metadata?.kernelspec?.name
+    return {
+      problem: `has the notebook format ${nbformat}: convert it with jupyter nbconvert --to notebook --inplace`,
+    }
+  const language =
+    metadata?.kernelspec?.language ?? metadata?.language_info?.name ?? metadata?.kernelspec?.name
   if (typeof language === 'string' && !language.toLowerCase().includes('python'))
     return { problem: `is a notebook for ${language}, not for Python` }
   if (cells === undefined) return { problem: 'is not a notebook: it has no cells' }

@@ -1,5 +1,16 @@
 /** Arithmetic and comparison of values. */
-import { constant, constantOf, either, list, numberOf, taintOf, textOf, unknown, type Taint, type Value } from './values'
+import {
+  constant,
+  constantOf,
+  either,
+  list,
+  numberOf,
+  taintOf,
+  textOf,
+  unknown,
+  type Taint,
+  type Value,
+} from './values'
 
 export function calculate(operator: string, left: Value, right: Value): Value {
   const taint = taintOf(left, right)
@@ -27,8 +38,7 @@ export function calculate(operator: string, left: Value, right: Value): Value {
   // `folder + '/' + name`: the parts that only a run knows are holes of the text.
   if (operator === '+' && texts.some((text) => text !== undefined))
     return unknown(taint, `${texts[0] ?? '{}'}${texts[1] ?? '{}'}`)
-  if (operator === '/' && texts.some((text) => text !== undefined))
-    return joinedPath([left, right])
+  if (operator === '/' && texts.some((text) => text !== undefined)) return joinedPath([left, right])
   return { ...unknown(taint), kind: 'unknown', like: left.kind === 'constant' ? right : left }
 }
 

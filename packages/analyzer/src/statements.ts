@@ -65,7 +65,7 @@ function runStatement(run: Interpreter, node: SyntaxNode, frame: Frame): boolean
     case 'return_statement': {
       const [result] = parts(node)
       const value = result === undefined ? constant(null) : run.evaluate(result, frame)
-      if (truthOfGuards(frame.guards) !== false || frame.returns.length === 0) frame.returns.push(value)
+      frame.returns.push({ value, truth: truthOfGuards(frame.guards) })
       return true
     }
     case 'raise_statement':

@@ -70,7 +70,7 @@ export type Value = Taint &
     | { kind: 'instance'; definition: ClassDefinition; attributes: Map<string, Value> }
     | { kind: 'module'; scope: Scope; name: string }
     /** One of several, which of them is known at run time only. */
-    | { kind: 'either'; values: readonly Value[] }
+    | { kind: 'either'; values: readonly Value[]; under?: { guard: Guard; value: Value } }
   )
 
 /** `x % n == 0`: something happens at every n-th x. */
@@ -251,6 +251,12 @@ export function truthOf(value: Value): boolean | undefined {
     case 'unknown':
       return undefined
   }
+}
+
+/** A value as code under the given conditions sees it: in the branch that assigned it, it has no alternative. */
+export function seenUnder(value: Value, guards: readonly Guard[]): Value {
+  if (value.kind !== 'either' || value.under === undefined) return value
+  return guards.includes(value.under.guard) ? value.under.value : value
 }
 
 /** Returns one of two values, such as after an `if` with an unknown outcome. */

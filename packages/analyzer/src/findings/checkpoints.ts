@@ -2,10 +2,17 @@
 import { evidenceOf, lastPart, spelled, type Facts } from '../facts'
 import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings, type How } from '../report'
 import type { Guard } from '../flow'
-import { truthOfGuards } from '../interpreter'
 import { truthOf, type Option } from '../values'
 import type { Part } from './contents'
-import { findDirectory, isGivenByCrucible, namesPlace, optionWords, pathText, placeOfSave, RESTORED } from './places'
+import {
+  findDirectory,
+  isGivenByCrucible,
+  namesPlace,
+  optionWords,
+  pathText,
+  placeOfSave,
+  RESTORED,
+} from './places'
 import type { Load } from './load'
 import { loadsOf, optionsOfStart, restoresStep } from './loads'
 import { refusedByTorch } from './refused-loads'
@@ -31,7 +38,10 @@ export function findCheckpoints(facts: Facts): CheckpointFindings {
     savesCheckpoints: found(isPeriodic, { confidence, evidence, how }),
     saveEvery: everyOf(saves, kind),
     canResume,
-    checkpointDirectory: findDirectory(facts, saves.filter((save) => isDuringTraining(save, kind))),
+    checkpointDirectory: findDirectory(
+      facts,
+      saves.filter((save) => isDuringTraining(save, kind)),
+    ),
     resumeOption: findResumeOption(facts, { canResume, load }, saves),
   }
 }
@@ -91,9 +101,14 @@ interface Resume {
   load?: Load | undefined
 }
 
-function findResume(facts: Facts, saves: readonly Save[], confidence: number): Resume {
+function findResume(
+  facts: Facts,
+  saves: readonly Save[],
+  confidence: number,
+  isCounted: (load: Load) => boolean = () => true,
+): Resume {
   const usable = saves.filter(({ truth, options }) => truth !== false || options.length > 0)
-  const loads = loadsOf(facts, usable).filter((load) => isOfEarlierRun(load, usable))
+  const loads = loadsOf(facts, usable).filter((load) => isCounted(load) && isOfEarlierRun(load, usable))
   if (loads.length === 0 || usable.length === 0) {
     const missing =
       usable.length === 0 ? ['no save is enough for a run to continue'] : ['no call restores a save']
@@ -138,14 +153,16 @@ function removeStepUnlessKept(restored: Set<Part>, facts: Facts, loads: readonly
 const NEEDED: readonly Part[] = ['model', 'optimizer', 'step']
 
 /** Returns the needed parts. A schedule of the learning rate counts its own steps, unless `last_epoch` sets its beginning. */
-function neededParts({ events, training }: Facts): readonly Part[] {
+function neededParts({ events, training, run }: Facts): readonly Part[] {
   // Estimators keep the state of their optimizer, and boosting has none.
   if (training.every(({ engine, event }) => engine === 'estimator' || event.method === 'partial_fit'))
     return ['model', 'step']
   const hasSchedule = events.some(
-    ({ name, named }) =>
-      (name.startsWith('torch.optim.lr_scheduler.') || /^get_\w*schedule/.test(lastPart(name))) &&
-      !named.has('last_epoch'),
+    (event) =>
+      (/^torch\.optim\.lr_scheduler\.\w+$/.test(event.name) ||
+        /^get_\w*schedule/.test(lastPart(event.name))) &&
+      !event.named.has('last_epoch') &&
+      !run.placed.has(event),
   )
   return hasSchedule ? [...NEEDED, 'scheduler'] : NEEDED
 }
@@ -250,16 +267,12 @@ function findResumeOption(
   if (words === undefined) return notKnown<string>(`what value ${option.name} takes`)
   const after = facts.again(words.replace(`"${RESTORED}"`, STANDS_FOR_RESTORED))
   if (after === undefined) return notKnown<string>('the command does not pass options on to the program')
-  const resumed = findResume(after, savesOf(after), confidence)
-  const isReached =
-    resumed.canResume.how?.isGiven === true &&
-    after.run.events.some(({ node, guards }) => node === load.event.node && isOpen(guards))
-  if (resumed.canResume.value !== canResume.value || !isReached || !isLoaded(resumed, option, words))
+  const resumed = findResume(after, savesOf(after), confidence, ({ truth }) => truth !== false)
+  const isEnough = resumed.canResume.value === canResume.value && resumed.canResume.how?.isGiven === true
+  if (!isEnough || !isLoaded(resumed, option, words))
     return notKnown<string>(`whether ${option.name} is enough`)
   return found(words, { confidence: Math.min(confidence, CERTAIN - 0.03), evidence })
 }
-
-const isOpen = (guards: readonly Guard[]): boolean => truthOfGuards(guards) !== false
 
 /** A path in place of the one that Crucible gives, for a second reading of the program. */
 const STANDS_FOR_RESTORED = 'restored-by-crucible/restored-checkpoint'

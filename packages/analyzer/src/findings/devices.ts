@@ -23,8 +23,11 @@ type DeviceFindings = Pick<
 
 export function findDevices(facts: Facts): DeviceFindings {
   const cannotRun = findObstacles(facts)
-  const hard = facts.events.flatMap((event) =>
-    isCalled(event) && needsCuda(event) ? [evidenceOf(event)] : [],
+  const called = facts.events.filter(isCalled)
+  const hard = called.flatMap((event) =>
+    needsCuda(event) && event.guards.filter(isFallback).every((guard) => isEitherWay(guard, event, called))
+      ? [evidenceOf(event)]
+      : [],
   )
   const stops = [...stopsWithoutGpu(facts), ...launchStops(facts)]
   const soft = facts.events.flatMap((event) => (mayUseGpu(event) ? [evidenceOf(event)] : []))
@@ -74,8 +77,21 @@ function isFallback(guard: Guard): boolean {
   const text = guard.text.toLowerCase()
   return (
     asksForCuda(guard.condition) ||
-    ['cuda', 'gpu', 'device_count', 'distributed', 'ddp'].some((word) => text.includes(word))
+    ['cuda', 'gpu', 'device', 'cpu', 'distributed', 'ddp'].some((word) => text.includes(word))
   )
+}
+
+/** Whether the program makes a call on both sides of a condition, as with one process and with several. */
+function isEitherWay(
+  { file, line, text }: Guard,
+  { node }: CallEvent,
+  called: readonly CallEvent[],
+): boolean {
+  const isOpposite = (other: Guard): boolean =>
+    other.file === file &&
+    other.line === line &&
+    (other.text === `not (${text})` || text === `not (${other.text})`)
+  return called.some((other) => other.node === node && other.guards.some(isOpposite))
 }
 
 /** Functions that report whether there is a GPU. */
@@ -91,7 +107,10 @@ const QUESTIONS = new Set([
 function asksForCuda(value: Value | undefined): boolean {
   if (value === undefined) return false
   if (value.kind === 'made')
-    return QUESTIONS.has(value.call.name) || (value.call.name === 'bool' && value.call.positional.some(asksForCuda))
+    return (
+      QUESTIONS.has(value.call.name) ||
+      (value.call.name === 'bool' && value.call.positional.some(asksForCuda))
+    )
   if (value.kind === 'either') return value.values.some(asksForCuda)
   return value.kind === 'unknown' && (value.of ?? []).some(asksForCuda)
 }
@@ -108,7 +127,6 @@ function isCudaDevice(value: Value | undefined): boolean {
 }
 
 function needsCuda(event: CallEvent): boolean {
-  if (event.guards.some(isFallback)) return false
   if (isMegatronTraining(event)) return true
   const { name, method, positional, named } = event
   if (method === 'cuda' && !name.startsWith('torch.backends')) return true

@@ -3,10 +3,18 @@ import { HOOK } from '../calls'
 import { openedPath } from '../files'
 import { argument, lastPart, nameOf, type Facts } from '../facts'
 import { truthOf, type CallEvent, type Option, type Taint, type Value } from '../values'
-import { contentsOf, partOfName, roleOf, type Part } from './contents'
+import { argumentNode, contentsOf, itemsOf, partOfName, roleOf, type Part } from './contents'
 import { impliedLoads } from './implied-loads'
 import { situation, WHOLE, type Load, type Situation } from './load'
-import { isAccelerator, isDeepSpeedEngine, isFabricCall, isGivenByCrucible, pathText, placeOf, placeOfSave } from './places'
+import {
+  isAccelerator,
+  isDeepSpeedEngine,
+  isFabricCall,
+  isGivenByCrucible,
+  pathText,
+  placeOf,
+  placeOfSave,
+} from './places'
 import type { Save } from './save'
 import { partsOfTrackable, savedItems } from './saves'
 
@@ -62,8 +70,7 @@ function ownLoad(event: CallEvent): Load | undefined {
   const base = { ...situation(event), isWhole: false, path: event.positional[0] }
   if (method === 'load_state' && (isAccelerator(event) || name.startsWith('?')))
     return { ...base, parts: new Set(WHOLE), path: argument(event, 'input_dir', 0) }
-  if (method === 'load_checkpoint' && isDeepSpeedEngine(event))
-    return { ...base, parts: new Set(WHOLE) }
+  if (method === 'load_checkpoint' && isDeepSpeedEngine(event)) return { ...base, parts: new Set(WHOLE) }
   if (method === 'load' && isFabricCall(event)) {
     const state = argument(event, 'state', 1)
     return state === undefined
@@ -74,7 +81,9 @@ function ownLoad(event: CallEvent): Load | undefined {
     return { ...base, parts: new Set(WHOLE), path: argument(event, 'checkpoint_path', 1) }
   if (method === 'restore' || method === 'read') return restoreLoad(event, base)
   if (name.startsWith('flax.training.checkpoints.restore_checkpoint')) {
-    const parts = contentsOf(argument(event, 'target', 1), event.argumentTexts[1])
+    const target = argument(event, 'target', 1)
+    const named = itemsOf(target, argumentNode(event, 1)).map(({ part }) => part)
+    const parts = new Set([...contentsOf(target, event.argumentTexts[1]), ...named])
     parts.delete('step')
     return { ...base, parts }
   }

@@ -3,7 +3,15 @@ import { openedPath } from '../files'
 import { argument, evidenceOf, isHuggingFaceTrainer, lastPart, nameOf, spelled, type Facts } from '../facts'
 import { isTrainingArguments } from '../options/dataclasses'
 import { CERTAIN, found, notKnown, type Findings } from '../report'
-import { constant, constantOf, constructionOf, textOf, type CallEvent, type Option, type Value } from '../values'
+import {
+  constant,
+  constantOf,
+  constructionOf,
+  textOf,
+  type CallEvent,
+  type Option,
+  type Value,
+} from '../values'
 import type { Load } from './load'
 import type { Save } from './save'
 
@@ -100,7 +108,9 @@ export function placeOf(event: CallEvent, path: Value | undefined): Place {
     case 'save_state':
       return isAccelerator(event) ? { path: argument(event, 'output_dir', 0), isFolder: true } : UNKNOWN_PLACE
     case 'save_checkpoint':
-      return isDeepSpeedEngine(event) ? { path: argument(event, 'save_dir', 0), isFolder: true } : UNKNOWN_PLACE
+      return isDeepSpeedEngine(event)
+        ? { path: argument(event, 'save_dir', 0), isFolder: true }
+        : UNKNOWN_PLACE
     case 'save_pretrained':
       return { path: argument(event, 'save_directory', 0), isFolder: true }
     case 'save_weights':
@@ -138,7 +148,8 @@ const LOGGERS = ['TensorBoardLogger', 'CSVLogger']
  */
 export function placeOfLightning(trainer: CallEvent, callback: CallEvent | undefined): Place {
   const folder = (path: Value | undefined): Place => ({ path, isFolder: true })
-  const isGiven = (value: Value | undefined): value is Value => value !== undefined && constantOf(value) !== null
+  const isGiven = (value: Value | undefined): value is Value =>
+    value !== undefined && constantOf(value) !== null
   const dirpath = callback === undefined ? undefined : argument(callback, 'dirpath', 0)
   if (isGiven(dirpath)) return folder(dirpath)
   // `Trainer(**settings)` may name anything.

@@ -99,8 +99,7 @@ function objectParts(event: CallEvent, value: Value | undefined, position: numbe
 function partsOfSaveMethod(event: CallEvent): ReadonlySet<Part> | undefined {
   const { name, receiver } = event
   const owner = nameOf(receiver)
-  if (isFabricCall(event))
-    return contentsOf(argument(event, 'state', 1), event.argumentTexts[1])
+  if (isFabricCall(event)) return contentsOf(argument(event, 'state', 1), event.argumentTexts[1])
   if (name.startsWith('tensorflow.train.Checkpoint')) return partsOfTrackable(receiver)
   if (name.includes('CheckpointManager') || owner.includes('CheckpointManager')) {
     const given = event.named.get('args') ?? event.positional[1] ?? event.named.get('items')

@@ -2,7 +2,17 @@
 import type { Frame, Interpreter } from '../interpreter'
 import { folderOf, joined, valueOf } from '../project'
 import { childAt, type SyntaxNode } from '../syntax'
-import { constant, constantOf, dict, setting, textOf, unknown, type CallEvent, type Option, type Value } from '../values'
+import {
+  constant,
+  constantOf,
+  dict,
+  setting,
+  textOf,
+  unknown,
+  type CallEvent,
+  type Option,
+  type Value,
+} from '../values'
 
 /** Functions that make an object of a configuration, and the key with the name of its class. */
 const INSTANTIATORS: readonly (readonly [string, string])[] = [
