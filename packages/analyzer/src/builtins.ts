@@ -16,7 +16,6 @@ import {
   taintOf,
   textOf,
   unknown,
-  withTaint,
   type CallEvent,
   type ClassDefinition,
   type Value,

@@ -209,6 +209,7 @@ const NAMED_MAX = 2
 
 /** The option on the path of the file that is loaded, or the one of the innermost condition on the way to the load. */
 function optionToResume(facts: Facts, load: Load, saves: readonly Save[]): Option | undefined {
+  if (isAutomatic(facts, load)) return undefined
   // An option with a default, such as the folder of the results, turns nothing on.
   const inPath = [...(load.path?.options ?? [])]
   const named = inPath.length > NAMED_MAX ? [] : inPath.filter(isLeftOut)
@@ -216,6 +217,10 @@ function optionToResume(facts: Facts, load: Load, saves: readonly Save[]): Optio
     (option) => !saves.some((save) => namesPlace(save, option)),
   )
 }
+
+/** Whether the program looks for its newest checkpoint itself, whatever its options are. */
+const isAutomatic = (facts: Facts, { truth, path }: Load): boolean =>
+  truth !== false && (path?.origins.length ?? 0) > 0 && optionsOfStart(facts).length === 0
 
 /**
  * Options that conditions on the way to the load ask for, the innermost first. An option that only chooses between calls that all reach

@@ -123,6 +123,7 @@ export function megatronSaves(event: CallEvent, { options }: Interpreter): Save[
       isPeriodic: interval !== undefined,
       options: save.given === undefined ? [save] : [],
       path: save.given,
+      place: { path: save.given, isFolder: true },
     },
   ]
 }
@@ -134,5 +135,6 @@ export function boosterSaves(train: CallEvent): Save[] {
   if (callback === undefined) return []
   const rounds = numberOf(callback.named.get('interval') ?? constant(100))
   const every = rounds === undefined ? undefined : inWords(rounds, 'step')
-  return [{ ...implied(callback, { parts: WEIGHTS, every }), path: argument(callback, 'directory', 0) }]
+  const path = argument(callback, 'directory', 0)
+  return [{ ...implied(callback, { parts: WEIGHTS, every }), path, place: { path, isFolder: true } }]
 }

@@ -1,7 +1,7 @@
 /** Calls that restore the state of an earlier run. */
 import { HOOK } from '../calls'
 import { openedPath } from '../files'
-import { argument, lastPart, nameOf, type Facts } from '../facts'
+import { argument, nameOf, type Facts } from '../facts'
 import { truthOf, type CallEvent, type Option, type Taint, type Value } from '../values'
 import { argumentNode, contentsOf, itemsOf, partOfName, roleOf, type Part } from './contents'
 import { impliedLoads } from './implied-loads'
@@ -64,7 +64,7 @@ function isSamePlace(path: Value | undefined, save: Save): boolean {
 }
 
 function ownLoad(event: CallEvent): Load | undefined {
-  const { method, name, receiver } = event
+  const { method, name } = event
   if (method === 'load_state_dict' || method === '__setstate__') return stateDictLoad(event)
   if (method === 'assign') return variableLoad(event)
   const base = { ...situation(event), isWhole: false, path: event.positional[0] }

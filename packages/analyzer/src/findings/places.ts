@@ -1,12 +1,14 @@
 /** Where the program saves, and the options that make it continue from there. */
 import { openedPath } from '../files'
 import { argument, evidenceOf, isHuggingFaceTrainer, lastPart, nameOf, spelled, type Facts } from '../facts'
+import { joinedPath } from '../operators'
 import { isTrainingArguments } from '../options/dataclasses'
 import { CERTAIN, found, notKnown, type Findings } from '../report'
 import {
   constant,
   constantOf,
   constructionOf,
+  setting,
   textOf,
   type CallEvent,
   type Option,
@@ -106,7 +108,9 @@ export function placeOf(event: CallEvent, path: Value | undefined): Place {
   }
   switch (last) {
     case 'save_state':
-      return isAccelerator(event) ? { path: argument(event, 'output_dir', 0), isFolder: true } : UNKNOWN_PLACE
+      return isAccelerator(event)
+        ? { path: argument(event, 'output_dir', 0) ?? projectFolder(event), isFolder: true }
+        : UNKNOWN_PLACE
     case 'save_checkpoint':
       return isDeepSpeedEngine(event)
         ? { path: argument(event, 'save_dir', 0), isFolder: true }
@@ -124,6 +128,15 @@ export function placeOf(event: CallEvent, path: Value | undefined): Place {
     default:
       return { path: isHuggingFaceTrainer(receiver) ? undefined : path, isFolder: false }
   }
+}
+
+/** The folder of an Accelerator that names its checkpoints itself. Source: https://huggingface.co/docs/accelerate/usage_guides/checkpoint */
+function projectFolder({ receiver }: CallEvent): Value | undefined {
+  const project = constructionOf(constructionOf(receiver)?.named.get('project_config'))
+  const folder = project?.named.get('project_dir')
+  if (folder === undefined || constantOf(project?.named.get('automatic_checkpoint_naming')) !== true)
+    return undefined
+  return joinedPath([folder, constant('checkpoints')])
 }
 
 /** A call of a Fabric object of Lightning. */
@@ -155,6 +168,8 @@ export function placeOfLightning(trainer: CallEvent, callback: CallEvent | undef
   // `Trainer(**settings)` may name anything.
   if ([trainer, callback].some((call) => call?.argumentTexts.some((text) => text.startsWith('*'))))
     return UNKNOWN_PLACE
+  const configured = configuredFolder(trainer.named.get('callbacks'))
+  if (configured !== undefined) return configured
   const logger = trainer.named.get('logger')
   const root = trainer.named.get('default_root_dir')
   const makes = constructionOf(logger)
@@ -166,6 +181,19 @@ export function placeOfLightning(trainer: CallEvent, callback: CallEvent | undef
 
 /** The variable of the shell with the path of the restored checkpoint. */
 export const RESTORED = '$CRUCIBLE_RESUME_FROM'
+
+/** The folder of a ModelCheckpoint in a configuration file; a callback that is not known may save anywhere. */
+function configuredFolder(callbacks: Value | undefined): Place | undefined {
+  const items = callbacks?.kind === 'list' ? callbacks.items : callbacks === undefined ? [] : [callbacks]
+  for (const item of items) {
+    if (item.kind === 'dict') {
+      const path = setting(setting(item, 'init_args'), 'dirpath')
+      if (path !== undefined && constantOf(path) !== null) return { path, isFolder: true }
+    } else if (constructionOf(item) === undefined && item.kind !== 'instance' && constantOf(item) !== null)
+      return UNKNOWN_PLACE
+  }
+  return undefined
+}
 
 /** An option and its value for the shell; `undefined` if its value is not known. */
 export function optionWords(facts: Facts, load: Load, option: Option): string | undefined {
