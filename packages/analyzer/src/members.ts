@@ -124,10 +124,11 @@ export function entryOf(value: Value, key: Value): Value {
   if (value.kind === 'made') {
     const found = name === undefined ? undefined : value.attributes.get(name)
     if (found !== undefined) return found
-    // `os.environ['LOCAL_RANK']`, `torch.load(path)['model']`
+    // `os.environ['LOCAL_RANK']`, `torch.load(path)['model']`, `load(path)[library.MODEL_KEY]`
+    const entry = name ?? (key.kind === 'extern' ? key.name : undefined)
     return unknown({
       options: value.options,
-      origins: value.origins.map((origin) => ({ ...origin, key: name ?? origin.key })),
+      origins: value.origins.map((origin) => ({ ...origin, key: entry ?? origin.key })),
     })
   }
   // `torchvision.models.__dict__[name]`

@@ -30,7 +30,9 @@ export function findDevices(facts: Facts): DeviceFindings {
       : [],
   )
   const stops = [...stopsWithoutGpu(facts), ...launchStops(facts)]
-  const soft = facts.events.flatMap((event) => (mayUseGpu(event) ? [evidenceOf(event)] : []))
+  const soft = facts.events.flatMap((event) =>
+    mayUseGpu(event) && !isSwitchedOff(event) ? [evidenceOf(event)] : [],
+  )
   const use = gpuUse(facts, {
     hard: [...stops, ...hard],
     soft,
@@ -94,6 +96,14 @@ function isEitherWay(
   return called.some((other) => other.node === node && other.guards.some(isOpposite))
 }
 
+/** Whether an option without a value, or with a negative number, keeps the program from a call. */
+const isSwitchedOff = ({ guards }: CallEvent): boolean =>
+  guards.some(({ truth, wants }) => {
+    if (truth !== false || wants === undefined || wants.option.given !== undefined) return false
+    const initial = constantOf(wants.option.default)
+    return initial === null || (typeof initial === 'number' && initial < 0)
+  })
+
 /** Functions that report whether there is a GPU. */
 const QUESTIONS = new Set([
   'torch.cuda.is_available',
@@ -126,11 +136,14 @@ function isCudaDevice(value: Value | undefined): boolean {
   })
 }
 
+/** Functions that make a device, or stop if it is missing. */
+const DEVICES = new Set(['torch.device', 'torchtune.utils.get_device'])
+
 function needsCuda(event: CallEvent): boolean {
   if (isMegatronTraining(event)) return true
   const { name, method, positional, named } = event
   if (method === 'cuda' && !name.startsWith('torch.backends')) return true
-  if (method === 'to' || name === 'torch.device') return isCudaDevice(positional[0] ?? named.get('device'))
+  if (method === 'to' || DEVICES.has(name)) return isCudaDevice(positional[0] ?? named.get('device'))
   if (name === 'torch.cuda.set_device') return true
   if (method === 'init_process_group') return textOf(named.get('backend') ?? positional[0]) === 'nccl'
   if (name.startsWith('deepspeed.initialize')) return true
@@ -210,7 +223,7 @@ function gpuUse(facts: Facts, { hard, soft, isOther }: Signs): Findings['gpuUse'
 function stylesOf(facts: Facts): Map<string, Evidence> {
   const styles = new Map<string, Evidence>()
   for (const event of facts.events) {
-    const style = styleOf(event)
+    const style = isSwitchedOff(event) ? undefined : styleOf(event)
     if (style !== undefined && !styles.has(style)) styles.set(style, evidenceOf(event))
   }
   for (const definition of facts.run.calls.keys()) {

@@ -31,9 +31,8 @@ export const isGivenByCrucible = (text: string | undefined): boolean =>
 export function namesPlace(save: Save, option: Option): boolean {
   const place = placeOfSave(save).path
   const value = textOf(option.given ?? option.default)
-  return (
-    place?.options.has(option) === true && value !== undefined && pathText(place)?.startsWith(value) === true
-  )
+  if (place?.options.has(option) !== true || value === undefined || value === '') return false
+  return pathText(place)?.startsWith(value) === true
 }
 
 export interface Place {
