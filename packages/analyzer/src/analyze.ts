@@ -173,9 +173,22 @@ function unreadPart({ run, events }: Facts): string | undefined {
   }
   const [obstacle] = run.project.obstacles
   if (obstacle !== undefined) return `${obstacle.file}:${obstacle.line} ${obstacle.message}`
-  const open = called.find(({ name, method }) => name.startsWith('?') && TRAINING_WORDS.has(method))
-  return open === undefined ? undefined : `the object of ${firstLine(open.node.text)} is unknown`
+  const open = called.find(
+    (event) =>
+      (event.name.startsWith('?') && TRAINING_WORDS.has(event.method)) ||
+      (isUnread(event) && getsOptimizer(event)),
+  )
+  return open === undefined ? undefined : `what ${firstLine(open.node.text)} does is unknown`
 }
+
+/** Whether a call is of an object that is not known, such as an instance of a class outside the project. */
+const isUnread = ({ name }: CallEvent): boolean => name.startsWith('?') || name.endsWith('()()')
+
+const getsOptimizer = ({ positional, named }: CallEvent): boolean =>
+  [...positional, ...named.values()].some(
+    (value) =>
+      value.kind === 'made' && value.call.name.includes('.optim.') && !value.call.name.includes('()'),
+  )
 
 /** Whether a call of a module that was not read may train: a function of it, rather than a class or a method such as `eval`. */
 const mayTrain = ({ name, method }: CallEvent): boolean =>

@@ -78,7 +78,8 @@ export function assign(
       const key = textOf(run.evaluate(childAt(target, 'subscript')!, frame))
       if (owner.kind === 'made' && owner.call.name === 'globals')
         return constantsAsOptions(run, frame.scope.module, owner.call)
-      if (owner.kind === 'dict' && key !== undefined) owner.entries.set(key, value)
+      if (owner.kind === 'dict' && key !== undefined)
+        owner.entries.set(key, settled(owner.entries.get(key), value, frame))
       // A key that only the run knows may be any of them.
       else if (owner.kind === 'dict')
         for (const [each, before] of owner.entries) owner.entries.set(each, either(before, value))

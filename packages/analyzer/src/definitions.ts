@@ -101,6 +101,7 @@ export function callFunction(
   const inside: Frame = {
     ...frame,
     scope,
+    loopsOfCaller: frame.loops.length,
     within: [...frame.within, definition.name],
     stack: [...frame.stack, definition],
     self: receiver,

@@ -93,8 +93,11 @@ const PREPARATIONS = ['preprocessing', 'feature_extraction', 'decomposition', 'i
 const isPreparation = (name: string): boolean =>
   PREPARATIONS.some((part) => name.startsWith(`sklearn.${part}`))
 
+/** timm's objects that call `backward` and `step` for the program. */
+const STEPPING = /^timm\.utils\.(?:Native|Apex)Scaler\(\)\(\)$/
+
 function isStep({ name, method, receiverText }: CallEvent): boolean {
-  if (STEP_METHODS.has(method)) return true
+  if (STEP_METHODS.has(method) || STEPPING.test(name)) return true
   if (method === 'grad') return name.startsWith('jax.') || name === 'torch.autograd.grad'
   return (
     method === 'step' &&

@@ -34,6 +34,8 @@ export interface Stop {
 export interface Frame {
   scope: Scope
   loops: readonly Loop[]
+  /** How many of the loops are around the call of the function, which its `return` does not leave. */
+  loopsOfCaller: number
   guards: readonly Guard[]
   within: readonly string[]
   /** Functions being followed, against recursion. */
@@ -108,6 +110,8 @@ export class Interpreter {
   readonly imports = new Map<string, { file: string; line: number; text: string }>()
   /** Modules that are neither in the project nor in a known package, by their names as written. */
   readonly unresolved = new Map<string, { file: string; line: number; text: string }>()
+  /** Options of a library's dataclass, such as TrainingArguments. */
+  readonly baseOptions = new Set<string>()
   style: CliStyle = 'none'
   /** Whether the program runs in another folder than the one that it was started in. */
   changesFolder = false
@@ -253,6 +257,7 @@ export class Interpreter {
     const frame: Frame = {
       scope,
       loops: [],
+      loopsOfCaller: 0,
       guards: [],
       within: [],
       stack,

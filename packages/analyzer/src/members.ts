@@ -1,6 +1,7 @@
 /** `value.name` */
 import { isContainer, membersOf } from './containers'
 import type { Frame, Interpreter } from './interpreter'
+import { isTrainingArguments } from './options/dataclasses'
 import type { SyntaxNode } from './syntax'
 import {
   alternatives,
@@ -27,9 +28,14 @@ export function memberOfValue(
     case 'extern':
       if (value.name === 'sys' && name === 'argv')
         return list([run.entry, ...run.args].map((word) => constant(word)))
+      if (name === 'sep' && ['os', 'os.path'].includes(value.name)) return constant('/')
       return flagValue(run, value.name, name) ?? extern(`${value.name}.${name}`, value.receiver)
     case 'made':
-      return value.attributes.get(name) ?? withTaint(extern(`${value.name}.${name}`, value), value)
+      return (
+        value.attributes.get(name) ??
+        argumentOfSettings(value, name) ??
+        withTaint(extern(`${value.name}.${name}`, value), value)
+      )
     case 'class':
       return memberOfClass(value.definition, name) ?? extern(`${value.definition.name}.${name}`, value)
     case 'instance':
@@ -50,6 +56,10 @@ export function memberOfValue(
       return withTaint(extern(`?.${name}`, value), value)
   }
 }
+
+/** An attribute of a library's settings, which are the arguments that it was made with. */
+const argumentOfSettings = ({ call }: Extract<Value, { kind: 'made' }>, name: string): Value | undefined =>
+  isTrainingArguments(call.name) ? call.named.get(name) : undefined
 
 const entryUnder = (entry: Value | undefined, { guards }: Frame): Value | undefined =>
   entry === undefined ? undefined : seenUnder(entry, guards)

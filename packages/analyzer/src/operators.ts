@@ -119,6 +119,9 @@ export function compare(operator: string, left: Value, right: Value): Value {
     if (wanted !== undefined && items.every((item) => item !== undefined))
       return constant(items.includes(wanted) === (operator === 'in'), taint)
   }
+  // The environment is usually empty.
+  if (operator === '==' && isOfEnvironment(left) && constantOf(right) !== undefined)
+    return constant(false, taint)
   const [a, b] = [constantOf(left), constantOf(right)]
   if (a === undefined || b === undefined) {
     const isOrder = ['<', '<=', '>', '>=', '=='].includes(operator)
@@ -129,6 +132,10 @@ export function compare(operator: string, left: Value, right: Value): Value {
   const result = ordered(operator, a, b)
   return result === undefined ? unknown(taint) : constant(result, taint)
 }
+
+/** A variable of the environment that neither a launcher nor Crucible sets. */
+const isOfEnvironment = (value: Value): boolean =>
+  /^os\.environ\[(?!CRUCIBLE_|RANK|LOCAL_|WORLD_|SLURM_)/.test(templateOf(value) ?? '')
 
 function sameAsNone(left: Value, right: Value): boolean | undefined {
   if (constantOf(right) !== null) return undefined

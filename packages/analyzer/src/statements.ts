@@ -66,6 +66,9 @@ function runStatement(run: Interpreter, node: SyntaxNode, frame: Frame): boolean
       const [result] = parts(node)
       const value = result === undefined ? constant(null) : run.evaluate(result, frame)
       frame.returns.push({ value, truth: truthOfGuards(frame.guards) })
+      const guard = frame.guards.at(-1)
+      if (guard !== undefined)
+        for (const loop of frame.loops.slice(frame.loopsOfCaller)) loop.breaks.push(guard)
       return true
     }
     case 'raise_statement':

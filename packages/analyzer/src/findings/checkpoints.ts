@@ -2,7 +2,7 @@
 import { evidenceOf, lastPart, spelled, type Facts } from '../facts'
 import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings, type How } from '../report'
 import type { Guard } from '../flow'
-import { truthOf, type Option } from '../values'
+import { truthOf, type Option, type Value } from '../values'
 import type { Part } from './contents'
 import {
   findDirectory,
@@ -132,7 +132,12 @@ function findResume(
   if (refused !== undefined)
     return { canResume: found('no', { confidence: LIKELY, evidence, missing: [refused] }) }
   const load = decidingLoad(loads)
-  const known = { confidence: Math.min(confidence, CERTAIN), evidence, how: howToResume(facts, load, usable) }
+  const isOpen = load.isWhole && load.truth !== false && isUnexplained(load.path)
+  const known = {
+    confidence: isOpen ? LIKELY : Math.min(confidence, CERTAIN),
+    evidence,
+    how: howToResume(facts, load, usable),
+  }
   const missing = lacking.map((part) => `${WORDS[part] ?? part} not restored`)
   return {
     load,
@@ -173,6 +178,14 @@ const WORDS: Partial<Record<Part, string>> = {
   model: 'the model is',
   scheduler: 'the schedule of the learning rate is',
 }
+
+/** Whether nothing shows where a library is told to continue, so that it may be nowhere. */
+const isUnexplained = (path: Value | undefined): boolean =>
+  path !== undefined &&
+  path.kind !== 'constant' &&
+  path.options.size === 0 &&
+  path.origins.length === 0 &&
+  !isGivenByCrucible(pathText(path))
 
 /** Whether a load belongs to an earlier run. Initial weights of the run, such as a pretrained backbone, are not its checkpoint. */
 function isOfEarlierRun(load: Load, saves: readonly Save[]): boolean {

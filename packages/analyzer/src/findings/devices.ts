@@ -196,7 +196,8 @@ function mayUseGpu({ name, method }: CallEvent): boolean {
     method === 'cuda' ||
     name.endsWith('Accelerator') ||
     name.endsWith('Fabric') ||
-    name.endsWith('device_count')
+    name.endsWith('device_count') ||
+    name === 'torch_geometric.device'
   )
 }
 

@@ -166,7 +166,7 @@ const HOOKS = [
 function everyOf(event: CallEvent, facts: Facts): string | undefined {
   const counted = event.guards
     .map(({ condition }) => everyIn(condition))
-    .filter((every) => every !== undefined)
+    .filter((every) => every !== undefined && !isOfProcess(every.unitText))
   const last = counted.at(-1)
   const loop = event.loops.filter((each) => facts.loops.has(each)).at(-1)
   if (last !== undefined) {
@@ -178,6 +178,9 @@ function everyOf(event: CallEvent, facts: Facts): string | undefined {
     return intervalOfManager(event)
   return intervalOfManager(event) ?? inWords(1, isOuter(loop.id, facts) ? 'epoch' : 'step')
 }
+
+/** `rank % gpus == 0` chooses a process, not a step. */
+const isOfProcess = (text: string): boolean => /rank|gpu|process/i.test(text)
 
 function intervalOfManager({ receiver }: CallEvent): string | undefined {
   if (receiver?.kind !== 'made') return undefined

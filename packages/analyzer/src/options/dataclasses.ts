@@ -109,7 +109,9 @@ function argumentsOfBase(
   if (config?.kind === 'dict') for (const [key, value] of config.entries) result.set(key, value)
   for (const arg of run.args) {
     const name = arg.split('=')[0]!
-    if (!name.startsWith('--') || run.options.some((option) => option.name === name)) continue
+    const isOther = run.options.some((option) => option.name === name) && !run.baseOptions.has(name)
+    if (!name.startsWith('--') || isOther) continue
+    run.baseOptions.add(name)
     const key = name.slice(2).split('-').join('_')
     result.set(key, addOption(run, { names: [name], key, default: unknown(), at: event }))
   }
