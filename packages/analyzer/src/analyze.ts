@@ -139,10 +139,10 @@ function judged(project: Project, { launch, facts }: { launch: Launch; facts: Fa
     const findings = { ...nothingFound(message), framework: findFramework(facts), cli: findCli(facts) }
     return report(project, { launch, kind: unread === undefined ? 'not-training' : 'unreadable', findings })
   }
-  const devices = findDevices(facts)
   const settings = findSettings(facts)
   const data = findData(facts)
   const models = modelsOf(facts)
+  const devices = findDevices(facts, { ...settings, data }, models)
   const findings: Findings = {
     framework: findFramework(facts),
     cli: findCli(facts),

@@ -13,6 +13,7 @@ import {
   type Value,
 } from '../values'
 import { isMegatronTraining } from '../options/megatron'
+import type { ModelsUsed } from '../memory/models'
 import { findHeaviness } from './heaviness'
 import { trainingArguments } from './implied-saves'
 
@@ -21,7 +22,9 @@ type DeviceFindings = Pick<
   'gpuUse' | 'needsGpu' | 'multiGpu' | 'multiGpuStyle' | 'gpuCount' | 'cannotRun'
 >
 
-export function findDevices(facts: Facts): DeviceFindings {
+type Known = Pick<Findings, 'data' | 'epochs' | 'steps' | 'batchSize'>
+
+export function findDevices(facts: Facts, known: Known, models: ModelsUsed): DeviceFindings {
   const cannotRun = findObstacles(facts)
   const called = facts.events.filter(isCalled)
   const hard = called.flatMap((event) =>
@@ -36,6 +39,7 @@ export function findDevices(facts: Facts): DeviceFindings {
   const use = gpuUse(facts, {
     hard: [...stops, ...hard],
     soft,
+    heaviness: () => findHeaviness(facts, known, models),
     isOther: cannotRun.value?.some((each) => each === 'tpu' || each === 'ipu') ?? false,
   })
   const styles = stylesOf(facts)
@@ -189,7 +193,9 @@ const isNoGpu = ({ condition, text, truth }: Guard): boolean =>
   asksForCuda(condition) &&
   ['not ', '== 0', '< 1', '== False', 'is False'].some((sign) => text.includes(sign))
 
-function mayUseGpu({ name, method }: CallEvent): boolean {
+function mayUseGpu({ name, method, argumentTexts }: CallEvent): boolean {
+  // `torch.device('cuda' if args.gpu else 'cpu')`
+  if (name === 'torch.device' && argumentTexts.some((text) => text.includes('cuda'))) return true
   if (name.startsWith('torch.cuda.') || name.startsWith('torch.accelerator')) return true
   if (AUTOMATIC.some((prefix) => name.startsWith(prefix))) return true
   return (
@@ -207,15 +213,17 @@ const AUTOMATIC = ['lightning.Trainer', 'keras.', 'tensorflow.', 'jax.', 'flax.'
 interface Signs {
   hard: Evidence[]
   soft: Evidence[]
+  /** The call that makes a run on a CPU take days. */
+  heaviness: () => Evidence | undefined
   isOther: boolean
 }
 
-function gpuUse(facts: Facts, { hard, soft, isOther }: Signs): Findings['gpuUse'] {
+function gpuUse(facts: Facts, { hard, soft, heaviness: find, isOther }: Signs): Findings['gpuUse'] {
   if (isOther) return found('none', { confidence: LIKELY })
   if (hard.length > 0) return found('hard', { confidence: CERTAIN, evidence: hard })
   const isAutomatic = facts.training.some(({ engine }) => engine === 'hugging-face')
   if (soft.length === 0 && !isAutomatic) return found('none', { confidence: LIKELY + 0.1 })
-  const heaviness = findHeaviness(facts)
+  const heaviness = find()
   if (heaviness !== undefined)
     return found('practical', { confidence: LIKELY, evidence: [heaviness, ...soft] })
   return found('optional', { confidence: LIKELY, evidence: soft, missing: ['how long a run takes on a CPU'] })
