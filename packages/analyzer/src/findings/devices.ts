@@ -140,8 +140,8 @@ function isCudaDevice(value: Value | undefined): boolean {
   })
 }
 
-/** Functions that make a device, or stop if it is missing. */
-const DEVICES = new Set(['torch.device', 'torchtune.utils.get_device'])
+/** Functions that make a device and stop if it is missing, unlike `torch.device`. */
+const DEVICES = new Set(['torchtune.utils.get_device'])
 
 function needsCuda(event: CallEvent): boolean {
   if (isMegatronTraining(event)) return true
