@@ -53,6 +53,12 @@ export function filesOf(folder: string): ProjectFiles {
   }
 }
 
+/** A project whose files are given here. */
+export const project = (texts: Record<string, string>): ProjectFiles => ({
+  read: (path) => texts[path],
+  list: () => Object.keys(texts),
+})
+
 export function parser(): Promise<PythonParser> {
   const bytes = (name: string, file: string): Uint8Array =>
     readFileSync(join(dirname(require.resolve(`${name}/package.json`)), file))

@@ -163,7 +163,7 @@ function judged(project: Project, { launch, facts }: { launch: Launch; facts: Fa
   }
 }
 
-/** Why a program of which no call trains may train nevertheless; `undefined` if everything was read. */
+/** Why a program may train although no call is known to; `undefined` if everything was read. */
 function unreadPart({ run, events }: Facts): string | undefined {
   if (run.isCut) return 'the program is larger than this analysis follows'
   const called = events.filter(isCalled)

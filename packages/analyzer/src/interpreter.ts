@@ -206,7 +206,7 @@ export class Interpreter {
     return extern(name)
   }
 
-  /** Keeps the first place where a module is imported that nobody knows. */
+  /** Keeps the first place where the program imports a module that is not found. */
   noteUnresolved(name: string, node: SyntaxNode, { scope }: Frame): void {
     if (!this.unresolved.has(name))
       this.unresolved.set(name, { file: scope.file.path, line: node.line, text: firstLine(node.text) })

@@ -21,7 +21,7 @@ export function canonicalName(name: string): string {
   return usual
 }
 
-/** Packages whose calls this analysis knows. It reads none of their source, which may be beside a script, as in a fork. */
+/** Packages whose calls this analysis knows. It does not read their source, which a fork contains. */
 export const MODELLED: ReadonlySet<string> = new Set([
   'accelerate',
   'catboost',

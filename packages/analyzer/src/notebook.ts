@@ -20,7 +20,7 @@ const notebook = z.object({
 
 type Cell = NonNullable<z.infer<typeof notebook>['cells']>[number]
 
-/** The code of a notebook, or why there is none; the problem completes "<file> ...". */
+/** The code of a notebook, or the reason for its absence, which completes "<file> ...". */
 export type NotebookCode = { code: string } | { problem: string }
 
 const OLDEST_FORMAT = 4

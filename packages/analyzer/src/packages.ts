@@ -23,7 +23,7 @@ const STANDARD_MODULES: ReadonlySet<string> = new Set(
     .split(/\s+/),
 )
 
-/** Widely used packages of which no call trains a model by itself. */
+/** Widely used packages whose calls train no model. */
 const OTHER_PACKAGES: ReadonlySet<string> = new Set(
   `
   IPython PIL absl aiohttp albumentations altair anthropic apex attr attrs audioread av bitsandbytes bokeh boto3 botocore bs4

@@ -179,7 +179,7 @@ const WORDS: Partial<Record<Part, string>> = {
   scheduler: 'the schedule of the learning rate is',
 }
 
-/** Whether nothing shows where a library is told to continue, so that it may be nowhere. */
+/** Whether nothing in the program shows which checkpoint a library gets, if any. */
 const isUnexplained = (path: Value | undefined): boolean =>
   path !== undefined &&
   path.kind !== 'constant' &&

@@ -21,7 +21,7 @@ const PER_SECOND: Readonly<Record<'half' | 'full', Interval>> = {
 /** Seconds that a step takes however small its work is: starts of kernels, data, logs. */
 const STEP_OVERHEAD = { low: 0.002, high: 0.06 }
 
-/** Operations of a day on the CPUs of one machine, of which a training reaches about 0.5e12 a second. */
+/** Operations of a day on the CPUs of one machine: a training reaches about 0.5e12 a second. */
 export const OPERATIONS_OF_DAY = 24 * 3600 * 0.5e12
 
 export interface RunWork {
