@@ -83,7 +83,7 @@ L.Trainer(max_epochs=3${arguments_}).fit(L.LightningModule(), None)
 })
 
 describe('the option that resumes', () => {
-  const resuming = (options: string, loading: string): string => `
+  const resuming = (options: string, loading: string, saved = 'f"kept/{epoch}.pt"'): string => `
 import argparse, os, torch
 parser = argparse.ArgumentParser()
 ${options}
@@ -101,7 +101,7 @@ ${loading}
 for epoch in range(first, 9):
     net(torch.randn(4, 2)).sum().backward()
     opt.step()
-    torch.save({"net": net.state_dict(), "opt": opt.state_dict(), "epoch": epoch}, f"kept/{epoch}.pt")
+    torch.save({"net": net.state_dict(), "opt": opt.state_dict(), "epoch": epoch}, ${saved})
 `
   const PATH = 'parser.add_argument("--from", dest="start", default=None)'
   const FLAG = 'parser.add_argument("--again", action="store_true")'
@@ -148,6 +148,26 @@ for epoch in range(first, 9):
     const { findings } = analyze(await parser(), { files, command: 'python train.py' })
     expect(findings.canResume.value).toBe('yes')
     expect(findings.resumeOption.value).toBe(words)
+  })
+
+  it.each([
+    [
+      'one of initial weights, because the program finds its checkpoint itself',
+      PATH,
+      'if args.start:\n    net.load_state_dict(torch.load(args.start))\nif os.path.exists("kept/last.pt"):\n    load("kept/last.pt")',
+      undefined,
+    ],
+    [
+      'one that also changes where the program saves',
+      'parser.add_argument("--dir", default=None)',
+      'if args.dir is not None and os.path.exists(args.dir):\n    load(os.path.join(args.dir, "last.pt"))',
+      'os.path.join(args.dir, "last.pt")',
+    ],
+  ])('is never %s', async (_, options, loading, saved) => {
+    const files = project({ 'train.py': resuming(options, loading, saved) })
+    const { findings } = analyze(await parser(), { files, command: 'python train.py' })
+    expect(findings.canResume.value).toBe('yes')
+    expect(findings.resumeOption.value).toBeNull()
   })
 
   it.each([

@@ -32,7 +32,7 @@ export function findCheckpoints(facts: Facts): CheckpointFindings {
   const how = kind === 'flag' ? howOf(saves.filter(({ truth }) => truth === false)) : howOf(deciding)
   const confidence = confidenceOf(facts, saves)
   const isPeriodic = kind === 'periodic'
-  const { canResume, load } = findResume(facts, saves, confidence)
+  const { canResume, load, isEnough } = findResume(facts, saves, confidence)
   return {
     saveKind: found(kind, { confidence, evidence, how }),
     savesCheckpoints: found(isPeriodic, { confidence, evidence, how }),
@@ -42,7 +42,7 @@ export function findCheckpoints(facts: Facts): CheckpointFindings {
       facts,
       saves.filter((save) => isDuringTraining(save, kind)),
     ),
-    resumeOption: findResumeOption(facts, { canResume, load }, saves),
+    resumeOption: findResumeOption(facts, { canResume, load, isEnough }, saves),
   }
 }
 
@@ -99,6 +99,8 @@ interface Resume {
   canResume: Findings['canResume']
   /** The call by which a user makes it continue. */
   load?: Load | undefined
+  /** Whether the program continues with the command as it is. */
+  isEnough?: boolean
 }
 
 function findResume(
@@ -115,14 +117,7 @@ function findResume(
     const evidence = usable.slice(0, 1).map(({ event }) => evidenceOf(event))
     return { canResume: found('no', { confidence, missing, evidence }) }
   }
-  const restored = new Set<Part>(loads.flatMap(({ parts }) => [...parts]))
-  if (!loads.some(({ isWhole }) => isWhole) && loads.some((load) => restoresStep(facts, load)))
-    restored.add('step')
-  else if (!loads.some(({ isWhole }) => isWhole)) removeStepUnlessKept(restored, facts, loads)
-  const saved = new Set<Part>(usable.flatMap(({ parts }) => [...parts]))
-  const lacking = neededParts(facts).filter(
-    (part) => !restored.has(part) || (!saved.has(part) && part !== 'step'),
-  )
+  const { restored, lacking } = restoredBy(facts, loads, usable)
   const evidence = loads.map(({ event }) => evidenceOf(event))
   if (!restored.has('model'))
     return {
@@ -131,16 +126,20 @@ function findResume(
   const refused = refusedByTorch(loads, usable)
   if (refused !== undefined)
     return { canResume: found('no', { confidence: LIKELY, evidence, missing: [refused] }) }
-  const load = decidingLoad(loads)
+  const reached = loads.filter(isReachedAsIs)
+  const isEnough =
+    optionsOfStart(facts).length === 0 && restoredBy(facts, reached, usable).lacking.length === lacking.length
+  const load = decidingLoad(isEnough && reached.length > 0 ? reached : loads)
   const isOpen = load.isWhole && load.truth !== false && isUnexplained(load.path)
   const known = {
     confidence: isOpen ? LIKELY : Math.min(confidence, CERTAIN),
     evidence,
-    how: howToResume(facts, load, usable),
+    how: howToResume(facts, { load, isEnough }, usable),
   }
   const missing = lacking.map((part) => `${WORDS[part] ?? part} not restored`)
   return {
     load,
+    isEnough,
     canResume: lacking.length === 0 ? found('yes', known) : found('partial', { ...known, missing }),
   }
 }
@@ -206,14 +205,43 @@ function firstFolder(path: string): string {
   return at === -1 ? bare : bare.slice(0, at)
 }
 
-/** The load that the command asks for, or that an option turns on. */
+/** The parts that loads restore, and the needed ones that they or the saves lack. */
+function restoredBy(
+  facts: Facts,
+  loads: readonly Load[],
+  saves: readonly Save[],
+): { restored: ReadonlySet<Part>; lacking: readonly Part[] } {
+  const restored = new Set<Part>(loads.flatMap(({ parts }) => [...parts]))
+  if (!loads.some(({ isWhole }) => isWhole) && loads.some((load) => restoresStep(facts, load)))
+    restored.add('step')
+  else if (!loads.some(({ isWhole }) => isWhole)) removeStepUnlessKept(restored, facts, loads)
+  const saved = new Set<Part>(saves.flatMap(({ parts }) => [...parts]))
+  const lacking = neededParts(facts).filter(
+    (part) => !restored.has(part) || (!saved.has(part) && part !== 'step'),
+  )
+  return { restored, lacking }
+}
+
+/** Whether the program comes to a load, and has a path for it, with the command as it is. */
+const isReachedAsIs = ({ truth, path }: Load): boolean => {
+  const needed = [...(path?.options ?? [])].filter((each) => each.given === undefined && isLeftOut(each))
+  return truth !== false && ((path?.origins.length ?? 0) > 0 || needed.length === 0)
+}
+
+/** The load that the command asks for, or that an option turns on, of the file with the most parts. */
 function decidingLoad(loads: readonly Load[]): Load {
+  const partsOf = ({ event, source = event }: Load): number => {
+    const others = loads.filter((load) => (load.source ?? load.event).node === source.node)
+    return new Set(others.flatMap(({ parts }) => [...parts])).size
+  }
+  const most = Math.max(...loads.map(partsOf))
+  const candidates = loads.filter((load) => partsOf(load) === most)
   return (
     loads.find((load) => load.truth !== false && isPathGiven(load)) ??
-    loads.find(
+    candidates.find(
       ({ event, options }) => options.length > 0 || event.guards.some(({ wants }) => wants !== undefined),
     ) ??
-    loads[0]!
+    candidates[0]!
   )
 }
 
@@ -221,19 +249,18 @@ function decidingLoad(loads: readonly Load[]): Load {
 const NAMED_MAX = 2
 
 /** The option on the path of the file that is loaded, or the one of the innermost condition on the way to the load. */
-function optionToResume(facts: Facts, load: Load, saves: readonly Save[]): Option | undefined {
-  if (isAutomatic(facts, load)) return undefined
+function optionToResume(
+  facts: Facts,
+  { load, isEnough }: Required<Pick<Resume, 'isEnough'>> & { load: Load },
+  saves: readonly Save[],
+): Option | undefined {
   // An option with a default, such as the folder of the results, turns nothing on.
   const inPath = [...(load.path?.options ?? [])]
   const named = inPath.length > NAMED_MAX ? [] : inPath.filter(isLeftOut)
   return [...named, ...optionsAsked(facts, load), ...optionsOfStart(facts)].find(
-    (option) => !saves.some((save) => namesPlace(save, option)),
+    (option) => (!isEnough || option.given !== undefined) && !saves.some((save) => namesPlace(save, option)),
   )
 }
-
-/** Whether the program looks for its newest checkpoint itself, whatever its options are. */
-const isAutomatic = (facts: Facts, { truth, path }: Load): boolean =>
-  truth !== false && (path?.origins.length ?? 0) > 0 && optionsOfStart(facts).length === 0
 
 /**
  * Options that conditions on the way to the load ask for, the innermost first. An option that only chooses between calls that all reach
@@ -260,8 +287,13 @@ const isPathGiven = ({ path }: Load): boolean =>
 const isLeftOut = ({ isRequired, default: initial }: Option): boolean =>
   !isRequired && truthOf(initial) !== true
 
-function howToResume(facts: Facts, load: Load, saves: readonly Save[]): How {
-  const option = optionToResume(facts, load, saves)
+function howToResume(
+  facts: Facts,
+  resume: Required<Pick<Resume, 'isEnough'>> & { load: Load },
+  saves: readonly Save[],
+): How {
+  const { load } = resume
+  const option = optionToResume(facts, resume, saves)
   return {
     option: option === undefined ? null : spelled(option, load.event.guards),
     call: evidenceOf(load.event).text,
@@ -273,11 +305,11 @@ function howToResume(facts: Facts, load: Load, saves: readonly Save[]): How {
 /** The words that make the program continue, if it needs any: those with which the program certainly can reach the load. */
 function findResumeOption(
   facts: Facts,
-  { canResume, load }: Resume,
+  { canResume, load, isEnough = false }: Resume,
   saves: readonly Save[],
 ): Findings['resumeOption'] {
   const { confidence, evidence } = canResume
-  const option = load === undefined ? undefined : optionToResume(facts, load, saves)
+  const option = load === undefined ? undefined : optionToResume(facts, { load, isEnough }, saves)
   if (load === undefined || option === undefined)
     return notKnown<string>('no option makes the program continue')
   if (canResume.how?.isGiven === true) return notKnown<string>('the command gives the option already')
@@ -286,11 +318,15 @@ function findResumeOption(
   const after = facts.again(words.replace(`"${RESTORED}"`, STANDS_FOR_RESTORED))
   if (after === undefined) return notKnown<string>('the command does not pass options on to the program')
   const resumed = findResume(after, savesOf(after), confidence, ({ truth }) => truth !== false)
-  const isEnough = resumed.canResume.value === canResume.value && resumed.canResume.how?.isGiven === true
-  if (!isEnough || !isLoaded(resumed, option, words))
+  const isReached = resumed.canResume.value === canResume.value && resumed.canResume.how?.isGiven === true
+  if (!isReached || movesSaves(after) || !isLoaded(resumed, option, words))
     return notKnown<string>(`whether ${option.name} is enough`)
   return found(words, { confidence: Math.min(confidence, CERTAIN - 0.03), evidence })
 }
+
+/** Whether an option changes where the program saves, and not only what it loads. */
+const movesSaves = (facts: Facts): boolean =>
+  savesOf(facts).some((save) => pathText(placeOfSave(save).path)?.startsWith(STANDS_FOR_RESTORED) === true)
 
 /** A path in place of the one that Crucible gives, for a second reading of the program. */
 const STANDS_FOR_RESTORED = 'restored-by-crucible/restored-checkpoint'

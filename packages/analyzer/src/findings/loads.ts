@@ -125,6 +125,7 @@ function stateDictLoad(event: CallEvent): Load | undefined {
   return {
     ...situation(event),
     isWhole: false,
+    source: origin.call,
     parts: new Set([role === 'step' ? 'model' : role]),
     path: origin.call.positional[0] ?? origin.call.named.get('f'),
   }
