@@ -1,5 +1,6 @@
 /** An analysis in plain English. */
 import type { Analysis, FindingName, Suggestion } from '../packages/analyzer/src/analyze'
+import { isOnlyLeast } from '../packages/analyzer/src/report'
 import type { Output } from './kit/output'
 import { count, NOTHING, plural } from './kit/words'
 
@@ -59,7 +60,8 @@ export function showAnalysis(out: Output, analysis: Analysis): void {
   const { entry, files, linesRead, kind, findings } = analysis
   const size = `${plural(files.length, 'file')}, ${count(linesRead)} lines`
   out.line(entry === null ? 'No program found.' : `${out.paint.bold(entry)} (${size})`)
-  if (kind !== 'training') out.line(KINDS[kind])
+  if (kind === 'not-training') out.line('This program trains no model with a known library.')
+  if (kind === 'unreadable') out.line(unreadableInWords(findings))
   const rows = ROWS.filter(({ name }) => findings[name].value !== null).map(({ title, name, words }) => [
     title,
     words(findings),
@@ -74,10 +76,10 @@ export function showAnalysis(out: Output, analysis: Analysis): void {
   if (kind === 'training') showUnknown(out, findings)
 }
 
-const KINDS = {
-  'not-training': 'This program trains no model with a known library.',
-  unreadable: 'It is unknown what this program does.',
-} as const
+function unreadableInWords({ canResume }: Findings): string {
+  const [reason] = canResume.missing
+  return `Could not tell what this program does${reason === undefined ? '' : `: ${reason}`}.`
+}
 
 const placeOf = (place: { file: string; line: number } | undefined): string =>
   place === undefined ? NOTHING : `${place.file}:${place.line}`
@@ -119,8 +121,9 @@ function resumeInWords({ canResume: { value, how, missing } }: Findings): string
   return `${RESUMES[value]}${lacking}${option}`
 }
 
-/** `18 to 25 GiB a GPU: weights 6.4, gradients 3.2, optimizer 6.4, activations 1.5`; MiB for small models. */
-function memoryInWords({ memory: { value }, gpuUse }: Findings): string {
+/** `at least 18 GiB a GPU` of an unsure range; `18 to 25 GiB a GPU: weights 6.4, gradients 3.2, optimizer 6.4, activations 1.5`; MiB for small models. */
+function memoryInWords({ memory, gpuUse }: Findings): string {
+  const { value } = memory
   if (value === null) return NOTHING
   const [unit, perGiB] = value.highGiB < 1 ? ['MiB', 1024] : ['GiB', 1]
   const digits = (gib: number): string => String(Number((gib * perGiB).toPrecision(2)))
@@ -129,6 +132,7 @@ function memoryInWords({ memory: { value }, gpuUse }: Findings): string {
     ([name, { highGiB }]) => `${name} ${digits(highGiB)}`,
   )
   const where = gpuUse.value === 'none' ? '' : ' a GPU'
+  if (isOnlyLeast(memory)) return `at least ${digits(value.lowGiB)} ${unit}${where}`
   return `${digits(value.lowGiB)} to ${digits(value.highGiB)} ${unit}${where}: ${shares.join(', ')}`
 }
 

@@ -4,7 +4,9 @@ import type { ProjectFiles } from '../../packages/analyzer/src/analyze'
 import { formatBytes } from '../../core/resources'
 
 /** A larger file is data, not a program. */
-const SCRIPT_BYTES_MAX = 5 * 1024 * 1024
+export const SCRIPT_BYTES_MAX = 5 * 1024 * 1024
+/** Notebooks contain pictures and other outputs too. */
+const NOTEBOOK_BYTES_MAX = 256 * 1024 * 1024
 /** A larger folder is looked through in part: the program is near its top. */
 const ENTRIES_MAX = 5_000
 const DEPTH_MAX = 8
@@ -39,10 +41,9 @@ export function readScript(path: string): { text: string } | { problem: string }
     const found = statSync(path)
     if (!found.isFile()) return {}
     const { size } = found
-    if (size > SCRIPT_BYTES_MAX)
-      return {
-        problem: `is ${formatBytes(size)}, and no script is larger than ${formatBytes(SCRIPT_BYTES_MAX)}`,
-      }
+    const most = path.endsWith('.ipynb') ? NOTEBOOK_BYTES_MAX : SCRIPT_BYTES_MAX
+    if (size > most)
+      return { problem: `is ${formatBytes(size)}, and no script is larger than ${formatBytes(most)}` }
     return textOf(readFileSync(path), path.endsWith('.py'))
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException

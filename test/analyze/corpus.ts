@@ -20,6 +20,9 @@ export interface Label {
   notTraining?: boolean | null
   /** Whether part of it cannot be followed, and the analysis must say so. */
   obstacle?: boolean
+  /** The findings that change a job; `null` where no value is right. */
+  checkpointDirectory: string | null
+  resumeOption: string | null
   [field: string]: unknown
 }
 
@@ -49,6 +52,12 @@ export function filesOf(folder: string): ProjectFiles {
       paths.includes(path) && path.includes('.') ? readFileSync(join(folder, path), 'utf8') : undefined,
   }
 }
+
+/** A project whose files are given here. */
+export const project = (texts: Record<string, string>): ProjectFiles => ({
+  read: (path) => texts[path],
+  list: () => Object.keys(texts),
+})
 
 export function parser(): Promise<PythonParser> {
   const bytes = (name: string, file: string): Uint8Array =>
@@ -109,11 +118,15 @@ export interface Score {
   right: number
   wrong: Judgement[]
   falseResumes: Judgement[]
+  /** Values that would be written into a job and are wrong; a missing value is not among them. */
+  wrongRewrites: Judgement[]
   confident: { said: number; right: number }
 }
 
 /** Findings of at least this confidence are right in 95 of 100 cases. */
 const CONFIDENT = 0.9
+/** Findings that `plan` and `submit` write into a job. */
+export const REWRITES = ['checkpointDirectory', 'resumeOption'] as const
 
 export function score(judgements: readonly Judgement[]): Score {
   const confident = judgements.filter(({ confidence, told }) => confidence >= CONFIDENT && told !== null)
@@ -123,6 +136,9 @@ export function score(judgements: readonly Judgement[]): Score {
     wrong: judgements.filter(({ isRight }) => !isRight),
     falseResumes: judgements.filter(
       ({ field, told, wanted }) => field === 'canResume' && told === 'yes' && wanted !== 'yes',
+    ),
+    wrongRewrites: judgements.filter(
+      ({ field, told, isRight }) => REWRITES.some((each) => each === field) && told !== null && !isRight,
     ),
     confident: { said: confident.length, right: confident.filter(({ isRight }) => isRight).length },
   }

@@ -1,18 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import {
-  analyze,
-  type Analysis,
-  type ProjectFiles,
-  type PythonParser,
-} from '../../packages/analyzer/src/analyze'
+import { analyze, type Analysis, type PythonParser } from '../../packages/analyzer/src/analyze'
 import { readCommand } from '../../packages/analyzer/src/launch'
 import { notebookCode } from '../../packages/analyzer/src/notebook'
-import { parser } from './corpus'
-
-const project = (texts: Record<string, string>): ProjectFiles => ({
-  read: (path) => texts[path],
-  list: () => Object.keys(texts),
-})
+import { parser, project } from './corpus'
 
 const LOOP = `
 import torch
@@ -80,17 +70,48 @@ describe('a command', () => {
 })
 
 describe('a notebook', () => {
+  const cell = (source: unknown, type: unknown = 'code'): unknown => ({ cell_type: type, source })
+  const notebook = (content: object): string => JSON.stringify({ nbformat: 4, ...content }, null, 1)
+
   it('keeps the lines of its file, without its own commands', () => {
-    const cells = [{ cell_type: 'code', source: ['import torch\n', '%matplotlib inline\n', 'x = 1'] }]
-    const text = JSON.stringify({ cells }, null, 1)
-    const lines = notebookCode(text)!.split('\n')
+    const text = notebook({ cells: [cell(['import torch\n', '%matplotlib inline\n', 'x = 1'])] })
+    const read = notebookCode(text)
+    if (!('code' in read)) throw new Error(read.problem)
+    const lines = read.code.split('\n')
     expect(lines.filter((line) => line !== '')).toEqual(['import torch', 'x = 1'])
     expect(text.split('\n')[lines.indexOf('x = 1')]).toContain('x = 1')
   })
 
-  it('is refused if it is not JSON with cells', () => {
-    expect(notebookCode('x = 1')).toBeUndefined()
-    expect(notebookCode('{"a": 1}')).toBeUndefined()
+  it.each([
+    ['is not JSON', 'x = 1', /not JSON/],
+    ['has no cells', notebook({}), /no cells/],
+    [
+      'has the old format',
+      notebook({ nbformat: 3, worksheets: [] }),
+      /notebook format 3: convert it with jupyter/,
+    ],
+    [
+      'is for another language',
+      notebook({ metadata: { kernelspec: { name: 'ir', language: 'R' } }, cells: [cell('x <- 1')] }),
+      /for R, not for Python/,
+    ],
+    ['has only text', notebook({ cells: [cell('# Title', 'markdown'), cell('')] }), /without code/],
+    ['has no list of cells', notebook({ cells: {} }), /cells has a wrong type/],
+    ['has a cell of nothing', notebook({ cells: [null] }), /cells\.0 has a wrong type/],
+    ['has numbers as code', notebook({ cells: [cell([1])] }), /cells\.0\.source/],
+  ])('is refused with the reason if it %s', (_, text, problem) => {
+    expect(notebookCode(text)).toEqual({ problem: expect.stringMatching(problem) })
+  })
+
+  it('is measured by its code, not by its outputs', async () => {
+    const outputs = [{ output_type: 'display_data', data: { 'image/png': 'A'.repeat(5_000_000) } }]
+    const code = `data = None\nEPOCHS = 4\n${LOOP}`
+    const text = notebook({ cells: [{ ...(cell(code) as object), outputs }] })
+    const analysis = analyze(await parser(), {
+      files: project({ 'a.ipynb': text }),
+      command: 'jupyter nbconvert --execute a.ipynb',
+    })
+    expect(analysis.findings.epochs.value).toBe(4)
   })
 })
 

@@ -85,6 +85,14 @@ describe('a submission of a script', () => {
     expect((await submitted(file, '--no-interruptible')).stderr).not.toContain('--suggest-resume')
   })
 
+  it('says in the plan that it could not tell whether a script trains', async () => {
+    cpSync(join(SCRIPTS, 'engine-not-here'), join(world.home, 'code'), { recursive: true })
+    const file = join(world.home, 'code', 'main.py')
+    expect((await world.run('plan', file)).stderr).toContain(
+      `Could not tell whether ${file} trains a model: wavekit (main.py:4) is neither in the project nor a known library.\n`,
+    )
+  })
+
   it('names no change for a script that resumes', async () => {
     expect((await dryRun('torch-epochs-full')).stderr).not.toContain('--suggest-resume')
   })
@@ -200,7 +208,7 @@ describe('the memory of GPUs', () => {
     const { spec, stderr } = await submit(train('make_optimizer(model)'))
     expect(spec.resources).toEqual({ gpus: { min: 1, max: 1 } })
     expect(stderr).toMatch(
-      /train\.py needs \d+ to \d+ GiB of memory on each GPU; the optimizer would narrow it: add --gpu-memory\./,
+      /train\.py needs at least \d+ GiB of memory on each GPU; the optimizer would narrow it: add --gpu-memory\./,
     )
   })
 

@@ -6,7 +6,7 @@ import { runBlock } from './statements'
 import { callFunction } from './definitions'
 import { dispatch } from './calls'
 import { evaluate } from './expressions'
-import { gatherFacts, type Facts } from './facts'
+import { gatherFacts, isCalled, type Facts } from './facts'
 import { findCheckpoints } from './findings/checkpoints'
 import { findDevices } from './findings/devices'
 import { findCli, findFramework } from './findings/framework'
@@ -16,12 +16,13 @@ import { findRunTime } from './findings/run-time'
 import { findSettings } from './findings/settings'
 import { findWorkFamily } from './findings/work-family'
 import { modelsOf } from './memory/models'
-import { Interpreter, type Reading } from './interpreter'
-import { findEntry, readCommand, type Launch } from './launch'
+import { firstLine, Interpreter, type Reading } from './interpreter'
+import { findEntry, readCommands, type Launch } from './launch'
 import { Project, type ProjectFiles } from './project'
 import { ANALYSIS_VERSION, notKnown, POSSIBLE, type Analysis, type Finding, type Findings } from './report'
 import { suggestResume, type Suggestion } from './suggest/suggest'
 import type { PythonParser } from './syntax'
+import type { CallEvent } from './values'
 
 export { loadPython, type PythonParser } from './syntax'
 export type { ProjectFiles } from './project'
@@ -50,14 +51,23 @@ export function analyzeAndSuggest(
   return { analysis, suggestion: suggestResume(parser, analysis, facts) }
 }
 
-/** Facts are missing where no program was found. */
-function read(
-  parser: PythonParser,
-  { files, command }: AnalysisRequest,
-): { analysis: Analysis; facts?: Facts } {
-  const project = new Project(files, parser)
-  const launch = command === undefined ? launchOfFolder(project, files) : readCommand(command, files)
-  if (launch === undefined) {
+/** A program that was read. Facts are missing where no program was found. */
+interface Read {
+  analysis: Analysis
+  facts?: Facts
+}
+
+/** More programs of one command are not tried. */
+const PROGRAMS_MAX = 6
+
+/** Reads the program that a command starts, or that a folder holds; of several, the first that trains. */
+function read(parser: PythonParser, { files, command }: AnalysisRequest): Read {
+  const chosen = command === undefined ? findEntry(files) : undefined
+  const line = command ?? `python ${chosen?.entry ?? ''}`
+  const launches = command === undefined && chosen?.entry === undefined ? [] : readCommands(line, files)
+  const [first, ...others] = launches.slice(0, PROGRAMS_MAX)
+  if (first === undefined) {
+    const project = new Project(files, parser)
     const message =
       command === undefined
         ? 'no Python program was found'
@@ -67,30 +77,50 @@ function read(
       analysis: report(project, { launch: undefined, kind: 'unreadable', findings: nothingFound(message) }),
     }
   }
-  const run = new Interpreter({ project, args: launch.args, entry: launch.entry }, READING)
-  run.run()
+  let result = readLaunch(parser, { files, command: line }, first)
+  for (const launch of others) {
+    if (result.analysis.kind === 'training') break
+    const other = readLaunch(parser, { files, command: line }, launch)
+    if (other.analysis.kind === 'training') result = other
+  }
+  if (chosen !== undefined && chosen.others.length > 0)
+    result.analysis.obstacles.unshift({
+      file: first.entry,
+      line: 1,
+      message: `was chosen among several programs (${chosen.others.join(', ')}): name one to choose another`,
+    })
+  return result
+}
+
+function readLaunch(
+  parser: PythonParser,
+  { files, command }: { files: ProjectFiles; command: string },
+  launch: Launch,
+): Read {
+  const project = new Project(files, parser)
+  const run = followed(project, launch)
   const entry = project.source(launch.entry)
   if (entry === undefined) {
-    project.obstacle(launch.entry, 1, 'was not found')
-    const findings = nothingFound(`${launch.entry} was not found`)
+    const known = project.obstacles.find(({ file }) => file === launch.entry)
+    if (known === undefined) project.obstacle(launch.entry, 1, 'was not found')
+    const findings = nothingFound(`${launch.entry} ${known?.message ?? 'was not found'}`)
     return { analysis: report(project, { launch, kind: 'unreadable', findings }) }
   }
   if (run.isCut)
     project.obstacle(launch.entry, 1, 'is larger than this analysis follows; the rest was not read')
-  const facts = gatherFacts(run, launch)
+  const again = (words: string): Facts | undefined => {
+    const changed = readCommands(`${command} ${words}`, files).find(({ entry }) => entry === launch.entry)
+    if (changed === undefined || changed.args.length === launch.args.length) return undefined
+    return gatherFacts(followed(project, changed), changed, () => undefined)
+  }
+  const facts = gatherFacts(run, launch, again)
   return { analysis: judged(project, { launch, facts }), facts }
 }
 
-function launchOfFolder(project: Project, files: ProjectFiles): Launch | undefined {
-  const { entry, others } = findEntry(files)
-  if (entry === undefined) return undefined
-  if (others.length > 0)
-    project.obstacle(
-      entry,
-      1,
-      `was chosen among several programs (${others.join(', ')}): name one to choose another`,
-    )
-  return readCommand(`python ${entry}`, files)
+function followed(project: Project, { args, entry, launcher }: Launch): Interpreter {
+  const run = new Interpreter({ project, args, entry, isLaunched: launcher !== 'python' }, READING)
+  run.run()
+  return run
 }
 
 function judged(project: Project, { launch, facts }: { launch: Launch; facts: Facts }): Analysis {
@@ -104,19 +134,15 @@ function judged(project: Project, { launch, facts }: { launch: Launch; facts: Fa
     })
   const isBroken = entry.brokenLines.length > 0
   if (facts.training.length === 0) {
-    const unread = isBroken
-      ? 'the program has a syntax error'
-      : facts.run.isCut
-        ? 'the program is larger than this analysis follows'
-        : undefined
+    const unread = isBroken ? 'the program has a syntax error' : unreadPart(facts)
     const message = unread ?? 'the program trains no model with a known library'
     const findings = { ...nothingFound(message), framework: findFramework(facts), cli: findCli(facts) }
     return report(project, { launch, kind: unread === undefined ? 'not-training' : 'unreadable', findings })
   }
-  const devices = findDevices(facts)
   const settings = findSettings(facts)
   const data = findData(facts)
   const models = modelsOf(facts)
+  const devices = findDevices(facts, { ...settings, data }, models)
   const findings: Findings = {
     framework: findFramework(facts),
     cli: findCli(facts),
@@ -136,6 +162,50 @@ function judged(project: Project, { launch, facts }: { launch: Launch; facts: Fa
     knowsCrucible,
   }
 }
+
+/** Why a program may train although no call is known to; `undefined` if everything was read. */
+function unreadPart({ run, events }: Facts): string | undefined {
+  if (run.isCut) return 'the program is larger than this analysis follows'
+  const called = events.filter(isCalled)
+  for (const [name, { file, line }] of run.unresolved) {
+    const isUsed = called.some((event) => mayTrain(event) && event.name.startsWith(`${name}.`))
+    if (isUsed) return `${name} (${file}:${line}) is neither in the project nor a known library`
+  }
+  const [obstacle] = run.project.obstacles
+  if (obstacle !== undefined) return `${obstacle.file}:${obstacle.line} ${obstacle.message}`
+  const open = called.find(
+    (event) =>
+      (event.name.startsWith('?') && TRAINING_WORDS.has(event.method)) ||
+      (isUnread(event) && getsOptimizer(event)),
+  )
+  return open === undefined ? undefined : `what ${firstLine(open.node.text)} does is unknown`
+}
+
+/** Whether a call is of an object that is not known, such as an instance of a class outside the project. */
+const isUnread = ({ name }: CallEvent): boolean => name.startsWith('?') || name.endsWith('()()')
+
+const getsOptimizer = ({ positional, named }: CallEvent): boolean =>
+  [...positional, ...named.values()].some(
+    (value) =>
+      value.kind === 'made' && value.call.name.includes('.optim.') && !value.call.name.includes('()'),
+  )
+
+/** Whether a call of a module that was not read may train: a function of it, rather than a class or a method such as `eval`. */
+const mayTrain = ({ name, method }: CallEvent): boolean =>
+  name.includes('()') ? TRAINING_WORDS.has(method) : method.charAt(0) === method.charAt(0).toLowerCase()
+
+/** Methods that may train, of objects that are unknown. */
+const TRAINING_WORDS = new Set([
+  'run',
+  'main',
+  'train',
+  'fit',
+  'learn',
+  'train_epoch',
+  'train_one_epoch',
+  'train_model',
+  'finetune',
+])
 
 const CRUCIBLE_VARIABLES = new Set(['CRUCIBLE_CHECKPOINT_DIR', 'CRUCIBLE_RESUME_FROM'])
 

@@ -3,7 +3,17 @@ import { truthOfGuards, type Frame, type Interpreter } from './interpreter'
 import { calculate } from './operators'
 import { constantsAsOptions } from './options/configurator'
 import { childAt, childrenAt, isToken, parts, type SyntaxNode } from './syntax'
-import { alternatives, constantOf, either, taintOf, textOf, unknown, withTaint, type Value } from './values'
+import {
+  alternatives,
+  constantOf,
+  either,
+  taintOf,
+  textOf,
+  unknown,
+  withTaint,
+  type Option,
+  type Value,
+} from './values'
 
 export function assignment(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
   const target = childAt(node, 'left')!
@@ -22,7 +32,7 @@ export function augmented(run: Interpreter, node: SyntaxNode, frame: Frame): Val
   const result =
     left.kind === 'list' || !isCount
       ? calculate(operator.slice(0, -1), left, right)
-      : unknown(taintOf(left, right), target.text)
+      : unknown(taintOf(left, right))
   assign(run, { target, value: result }, frame)
   return result
 }
@@ -52,9 +62,13 @@ export function assign(
       const owner = run.evaluate(childAt(target, 'object')!, frame)
       const name = childAt(target, 'attribute')!.text
       if (name === 'requires_grad') noteFrozen(run, value, frame)
+      if (name === 'last_epoch') notePlaced(run, owner)
       for (const each of alternatives(owner)) {
-        if (each.kind === 'instance' || each.kind === 'made')
+        if (each.kind === 'instance')
           each.attributes.set(name, settled(each.attributes.get(name), value, frame))
+        // A library may have given the attribute any value before.
+        if (each.kind === 'made')
+          each.attributes.set(name, settled(each.attributes.get(name) ?? unknown(each), value, frame))
         if (each.kind === 'dict') each.entries.set(name, settled(each.entries.get(name), value, frame))
       }
       return
@@ -64,7 +78,8 @@ export function assign(
       const key = textOf(run.evaluate(childAt(target, 'subscript')!, frame))
       if (owner.kind === 'made' && owner.call.name === 'globals')
         return constantsAsOptions(run, frame.scope.module, owner.call)
-      if (owner.kind === 'dict' && key !== undefined) owner.entries.set(key, value)
+      if (owner.kind === 'dict' && key !== undefined)
+        owner.entries.set(key, settled(owner.entries.get(key), value, frame))
       // A key that only the run knows may be any of them.
       else if (owner.kind === 'dict')
         for (const [each, before] of owner.entries) owner.entries.set(each, either(before, value))
@@ -82,6 +97,11 @@ export function assign(
     default:
       for (const part of childrenAt(target, 'argument')) assign(run, { target: part, value }, frame)
   }
+}
+
+/** `scheduler.last_epoch = start - 1` */
+function notePlaced(run: Interpreter, scheduler: Value): void {
+  for (const each of alternatives(scheduler)) if (each.kind === 'made') run.placed.add(each.call)
 }
 
 /** `for parameter in model.parameters(): parameter.requires_grad = False` */
@@ -103,11 +123,21 @@ function unpacked(value: Value, index: number): Value {
   return (isPassedThrough ? value.call.positional[index] : undefined) ?? unknown(value)
 }
 
+const optionsAsked = ({ guards }: Frame): Set<Option> =>
+  new Set(
+    guards.flatMap(({ truth, wants }) => (truth === false && wants !== undefined ? [wants.option] : [])),
+  )
+
 /** An assignment under a condition: the earlier value stays possible. */
 function settled(before: Value | undefined, value: Value, frame: Frame): Value {
   if (before === undefined) return value
   const truth = truthOfGuards(frame.guards)
   if (truth === true) return value
-  if (truth === false || frame.isRare) return withTaint(before, value)
-  return either(value, before)
+  // The value stays what it was, unless an option leads here.
+  if (truth === false) return withTaint(before, { options: optionsAsked(frame), origins: value.origins })
+  if (frame.isRare) return withTaint(before, value)
+  const result = either(value, before)
+  const guard = frame.guards.at(-1)
+  // Inside the branch it is the new one.
+  return result.kind === 'either' && guard !== undefined ? { ...result, under: { guard, value } } : result
 }

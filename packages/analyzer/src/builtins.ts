@@ -1,7 +1,8 @@
 /** Results of functions of Python and its standard library that carry values on. */
 import { appendTo } from './containers'
-import { entryOf, memberOfValue } from './members'
+import { entryOf, memberOfClass, memberOfValue } from './members'
 import { truthOfGuards, type Frame, type Interpreter } from './interpreter'
+import { BRACES, filled, joinedPath } from './operators'
 import { CONFIGURATION_READERS, loaded } from './files'
 import { applyConfigurator } from './options/configurator'
 import {
@@ -15,8 +16,8 @@ import {
   taintOf,
   textOf,
   unknown,
-  withTaint,
   type CallEvent,
+  type ClassDefinition,
   type Value,
 } from './values'
 
@@ -24,6 +25,7 @@ import {
 export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame): Value | undefined {
   const [first, second] = event.positional
   if (CONFIGURATION_READERS.has(event.name)) return loaded(run, first, frame)
+  if (event.method === 'HParams') return namespace(new Map(event.named))
   switch (event.name) {
     case 'int':
     case 'float':
@@ -35,6 +37,8 @@ export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame):
       return extreme(event)
     case 'isinstance':
       return isInstance(first, second)
+    case 'hasattr':
+      return hasattr(event)
     case 'len':
       return first?.kind === 'list' ? constant(first.items.length, first) : undefined
     case 'dict':
@@ -78,12 +82,24 @@ export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame):
     case 'os.getenv':
       return environment(run, first, second)
     case 'os.path.join':
+    case 'posixpath.join':
+    case 'timm.utils.get_outdir':
       return joinedPath(event.positional)
     case 'pathlib.Path':
     case 'Path':
+      return event.positional.length > 1 ? joinedPath(event.positional) : first
+    case 'os.path.basename':
+      return lastName(first)
+    case 'os.path.realpath':
+    case 'os.path.normpath':
     case 'os.path.expanduser':
     case 'os.path.abspath':
       return first
+    case 'os.chdir':
+      run.changesFolder ||= truthOfGuards(event.guards) !== false
+      return constant(null)
+    case 'eval':
+      return named(run, textOf(first), frame)
     case 'exec':
       return applyConfigurator(run, event, frame)
     default:
@@ -91,17 +107,91 @@ export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame):
   }
 }
 
+/** The value of an expression that is a name with attributes. */
+function named(run: Interpreter, text: string | undefined, frame: Frame): Value | undefined {
+  const [first, ...others] = text !== undefined && /^\w+(?:\.\w+)*$/.test(text) ? text.split('.') : []
+  const start = first === undefined ? undefined : frame.scope.find(first)
+  return start && others.reduce((value, name) => memberOfValue(run, { value, name }, frame), start)
+}
+
+function lastName(path: Value | undefined): Value | undefined {
+  const text = textOf(path)
+  return text === undefined ? undefined : constant(text.slice(text.lastIndexOf('/') + 1), path)
+}
+
 /** Python's types for those of JavaScript. */
 const TYPE_NAMES: Readonly<Record<string, readonly string[]>> = {
   string: ['str'],
-  number: ['int', 'float'],
   boolean: ['bool', 'int'],
+  list: ['list', 'tuple', 'set'],
+  dict: ['dict', 'collections.abc.Mapping', 'Mapping', 'typing.Mapping'],
 }
 
+/** Returns the Python types that a value may have; `undefined` if nothing is known of them. */
+function typesOf(value: Value): readonly string[] | undefined {
+  if (value.kind === 'list') return TYPE_NAMES['list']
+  if (value.kind === 'dict' && value.isNamespace !== true) return TYPE_NAMES['dict']
+  if (value.kind !== 'constant') return undefined
+  if (value.value === null) return []
+  // A whole number may be written as a float.
+  if (typeof value.value === 'number') return Number.isInteger(value.value) ? ['int', 'float'] : ['float']
+  return TYPE_NAMES[typeof value.value]
+}
+
+const PLAIN_TYPES = new Set(['str', 'int', 'float', 'bool', 'list', 'tuple', 'set', 'dict'])
+
 function isInstance(value: Value | undefined, type: Value | undefined): Value | undefined {
-  const known = constantOf(value)
-  if (known === undefined || type?.kind !== 'extern') return undefined
-  return constant(known !== null && TYPE_NAMES[typeof known]!.includes(type.name), value)
+  if (value === undefined || type === undefined) return undefined
+  if (type.kind === 'list') {
+    const answers = type.items.map((each) => constantOf(isInstance(value, each)))
+    if (answers.includes(true)) return constant(true, value)
+    return answers.every((each) => each === false) ? constant(false, value) : undefined
+  }
+  if (value.kind === 'instance' && type.kind === 'class')
+    return isDerived(value.definition, type.definition) ? constant(true, value) : undefined
+  if (type.kind !== 'extern') return undefined
+  const types = typesOf(value)
+  if (types === undefined) return undefined
+  // `[...]` may stand for a list, a tuple or a set.
+  if (value.kind === 'list' && types.includes(type.name)) return undefined
+  if (value.kind === 'constant' && !PLAIN_TYPES.has(type.name) && value.value !== null) return undefined
+  return constant(types.includes(type.name), value)
+}
+
+const isDerived = (definition: ClassDefinition, from: ClassDefinition): boolean =>
+  definition === from ||
+  definition.bases.some((base) => base.kind === 'class' && isDerived(base.definition, from))
+
+/** Methods of texts that numbers and None lack. */
+const STRING_MEMBERS = new Set([
+  'isdigit',
+  'lower',
+  'upper',
+  'split',
+  'strip',
+  'startswith',
+  'endswith',
+  'format',
+])
+
+/** Whether an object has an attribute, as far as its attributes are known. */
+function hasattr({ positional: [object, key] }: CallEvent): Value | undefined {
+  const name = textOf(key)
+  if (object === undefined || name === undefined) return undefined
+  if (object.kind === 'dict' && object.isNamespace === true)
+    return constant(object.entries.has(name), object.entries.get(name))
+  if (object.kind === 'constant')
+    return typeof object.value === 'string'
+      ? STRING_MEMBERS.has(name)
+        ? constant(true, object)
+        : undefined
+      : STRING_MEMBERS.has(name)
+        ? constant(false, object)
+        : undefined
+  if (object.kind === 'module') return object.scope.names.has(name) ? constant(true) : undefined
+  if (object.kind !== 'instance') return undefined
+  const has = object.attributes.has(name) || memberOfClass(object.definition, name) !== undefined
+  return has ? constant(true) : undefined
 }
 
 function converted(name: string, value: Value | undefined): Value | undefined {
@@ -156,7 +246,10 @@ function merged(values: readonly Value[]): Value {
 }
 
 function partial(run: Interpreter, event: CallEvent): Value | undefined {
-  const [first] = event.positional
+  const [first, second] = event.positional
+  // `partial(jax.lax.scan, step)` calls the step.
+  if (first?.kind === 'extern' && first.name.startsWith('jax.') && second?.kind === 'function')
+    return { ...second, wrappers: [...second.wrappers, event] }
   if (first?.kind !== 'function') return undefined
   return { ...first, wrappers: [...first.wrappers, event] }
 }
@@ -168,19 +261,10 @@ function environment(run: Interpreter, name: Value | undefined, fallback: Value 
   const key = textOf(name) ?? ''
   run.variables.add(key)
   // Crucible sets these variables itself, the second one only after an interruption.
-  if (LAUNCHER_VARIABLES.has(key) || key.startsWith('CRUCIBLE_'))
+  if ((LAUNCHER_VARIABLES.has(key) && run.isLaunched) || key.startsWith('CRUCIBLE_'))
     return unknown(undefined, `os.environ[${key}]`)
   // The environment is usually empty; a launcher sets variables of its own.
   return { ...(fallback ?? unknown(undefined, `os.environ[${key}]`)) }
-}
-
-function joinedPath(values: readonly Value[]): Value {
-  const texts = values.map(
-    (value) => textOf(value) ?? (value.kind === 'unknown' ? value.text : undefined) ?? '{}',
-  )
-  const taint = taintOf(...values)
-  const isKnown = values.every((value) => value.kind === 'constant')
-  return isKnown ? constant(texts.join('/'), taint) : unknown(taint, texts.join('/'))
 }
 
 function methodResult(event: CallEvent): Value | undefined {
@@ -205,10 +289,20 @@ function methodResult(event: CallEvent): Value | undefined {
       return found.kind === 'unknown' ? (positional[1] ?? found) : found
     }
     if (each.kind === 'constant' && typeof each.value === 'string') {
-      if (method === 'format') return formatted(each.value, event)
+      if (method === 'format') {
+        const taint = taintOf(receiver, ...positional, ...event.named.values())
+        return filled(each.value, BRACES, { items: positional, taint })
+      }
       if (STRING_METHODS.has(method)) return each
+      if (method === 'isdigit') return constant(/^\d+$/.test(each.value), receiver)
+      if (method === 'lower') return constant(each.value.toLowerCase(), receiver)
+      if (method === 'upper') return constant(each.value.toUpperCase(), receiver)
       if (method === 'endswith' || method === 'startswith')
         return beginsOrEnds({ text: each.value, method, wanted: positional[0] }, receiver)
+    }
+    if (each.kind === 'unknown' && each.text !== undefined && method === 'format') {
+      const taint = taintOf(receiver, ...positional, ...event.named.values())
+      return filled(each.text, BRACES, { items: positional, taint })
     }
     // Moving an object between devices, or into a mode, gives the object.
     if ((each.kind === 'instance' || each.kind === 'made') && SAME_OBJECT.has(method)) return receiver
@@ -238,7 +332,7 @@ function beginsOrEnds(
 }
 
 const LIST_METHODS = new Set(['append', 'extend', 'add'])
-const STRING_METHODS = new Set(['lower', 'strip', 'upper', 'rstrip', 'lstrip'])
+const STRING_METHODS = new Set(['strip', 'rstrip', 'lstrip', 'resolve', 'absolute', 'as_posix'])
 const SAME_OBJECT = new Set([
   'to',
   'cuda',
@@ -253,11 +347,6 @@ const SAME_OBJECT = new Set([
   'resolve',
   'expanduser',
 ])
-
-function formatted(template: string, { positional, named }: CallEvent): Value {
-  const taint = taintOf(...positional, ...named.values())
-  return withTaint(unknown(undefined, template), taint)
-}
 
 /** Calls a function of the project without arguments, such as `get_config()` of a configuration file. */
 export function callPlain(run: Interpreter, value: Value | undefined, frame: Frame): Value | undefined {

@@ -152,8 +152,10 @@ function callGiven(
 ): Value {
   const given = event.named.get('args') ?? event.positional.find((value) => value.kind === 'list')
   const items = given?.kind === 'list' ? given.items : []
-  const positional = PASSES_RANK.has(event.method) ? [unknown(undefined, 'rank'), ...items] : items
-  return run.callFunction(called, { positional, named: new Map(), frame })
+  const positional = PASSES_RANK.has(event.method) ? [unknown(), ...items] : items
+  const result = run.callFunction(called, { positional, named: new Map(), frame })
+  // `dataset.map(f)` is a data set, not an item of it.
+  return event.method === 'map' ? made(event) : result
 }
 
 /** Runs the hooks of an object that a library gets, because the library may call them. */
@@ -202,6 +204,10 @@ function instantiate(run: Interpreter, { callee, node, given }: Call, frame: Fra
   if (base !== undefined) {
     const event = record(run, { callee: extern(base), node, given }, frame)
     instance.attributes.set(CONSTRUCTION, made(event))
+    // `class Settings(dict)` has the entries as attributes too.
+    const [first] = given.positional
+    if (base === 'dict' && first?.kind === 'dict')
+      for (const [key, value] of first.entries) instance.attributes.set(key, value)
   }
   const init = memberOfClass(definition, '__init__')
   if (init?.kind === 'function') run.callFunction({ ...init, self: instance }, { ...given, frame })

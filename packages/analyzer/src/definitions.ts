@@ -101,6 +101,7 @@ export function callFunction(
   const inside: Frame = {
     ...frame,
     scope,
+    loopsOfCaller: frame.loops.length,
     within: [...frame.within, definition.name],
     stack: [...frame.stack, definition],
     self: receiver,
@@ -110,7 +111,14 @@ export function callFunction(
   const body = childAt(definition.node, 'body')!
   if (definition.node.type === 'lambda') return run.evaluate(body, inside)
   run.runBlock(body, inside)
-  return inside.returns.length === 0 ? unknown() : inside.returns.reduce(either)
+  return resultOf(inside)
+}
+
+/** One of the values that a function returns; of those that it certainly does not reach only if there are no others. */
+function resultOf({ returns }: Frame): Value {
+  const reached = returns.filter(({ truth }) => truth !== false)
+  const values = (reached.length > 0 ? reached : returns).map(({ value }) => value)
+  return values.length === 0 ? unknown() : values.reduce(either)
 }
 
 /** Limit on chains of calls and on calls of one function; more reveal nothing new. */
@@ -145,9 +153,7 @@ function bindParameters(run: Interpreter, { definition, positional, named }: Bin
     const value =
       named.get(name) ??
       positional[at] ??
-      (fallback === undefined
-        ? unknown(undefined, name)
-        : run.evaluate(fallback, { ...frame, scope: definition.scope }))
+      (fallback === undefined ? unknown() : run.evaluate(fallback, { ...frame, scope: definition.scope }))
     at += 1
     frame.scope.names.set(name, value)
   }

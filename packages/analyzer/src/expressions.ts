@@ -4,16 +4,18 @@ import { callNode } from './calls'
 import { comprehension } from './comprehensions'
 import { entryOf, memberOfValue, sliceOf } from './members'
 import { firstLine, type Frame, type Interpreter } from './interpreter'
-import { compare, calculate } from './operators'
+import { compare, calculate, templateOf } from './operators'
 import { childAt, isToken, parts, type SyntaxNode } from './syntax'
 import type { Guard } from './flow'
 import {
   constant,
+  constantOf,
   dict,
   either,
   extern,
   list,
   numberOf,
+  seenUnder,
   taintOf,
   textOf,
   truthOf,
@@ -87,12 +89,12 @@ function literalOf(node: SyntaxNode): Value | undefined {
 
 function numberLiteral(text: string): Value {
   const number = Number(text.split('_').join(''))
-  return Number.isNaN(number) ? unknown(undefined, text) : constant(number)
+  return Number.isNaN(number) ? unknown() : constant(number)
 }
 
 function nameValue(name: string, frame: Frame): Value {
   const value = frame.scope.find(name)
-  if (value !== undefined) return value
+  if (value !== undefined) return seenUnder(value, frame.guards)
   for (let scope: Frame['scope'] | undefined = frame.scope; scope !== undefined; scope = scope.parent)
     if (scope.stars.length > 0) return extern(`${scope.stars.at(-1)}.${name}`)
   return extern(name)
@@ -103,19 +105,24 @@ function stringValue(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
   const start = node.children.find(({ type }) => type === 'string_start')
   const end = node.children.find(({ type }) => type === 'string_end')
   const [from, to] = [start?.end ?? node.start, end?.start ?? node.end]
-  const source = frame.scope.file.text
-  if (holes.length === 0) return constant(source.slice(from, to))
+  const written = (first: number, last: number): string =>
+    node.text.slice(first - node.start, last - node.start)
+  if (holes.length === 0) return constant(written(from, to))
   let text = ''
   let at = from
   const values = holes.map((hole) => evaluate(run, childAt(hole, 'expression') ?? hole, frame))
   let isKnown = true
   holes.forEach((hole, index) => {
     const value = values[index]!
-    isKnown &&= value.kind === 'constant'
-    text += source.slice(at, hole.start) + (value.kind === 'constant' ? String(value.value) : '{}')
+    const known = hole.children.some(({ type }) => type === 'format_specifier')
+      ? undefined
+      : constantOf(value)
+    const isPlain = typeof known === 'string' || typeof known === 'number'
+    isKnown &&= isPlain
+    text += written(at, hole.start) + (isPlain ? String(known) : (templateOf(value) ?? '{}'))
     at = hole.end
   })
-  text += source.slice(at, to)
+  text += written(at, to)
   return isKnown ? constant(text, taintOf(...values)) : unknown(taintOf(...values), text)
 }
 
@@ -175,7 +182,9 @@ function operation(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
       const value = of(childAt(node, 'argument'))
       const truth = truthOf(value)
       if (value.kind === 'unknown' && value.every !== undefined) return value
-      return truth === undefined ? unknown(value) : constant(!truth, value)
+      return truth === undefined
+        ? { ...unknown(value), kind: 'unknown', of: [value] }
+        : constant(!truth, value)
     }
     case 'unary_operator': {
       const value = of(childAt(node, 'argument'))
@@ -183,8 +192,13 @@ function operation(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
       return number !== undefined && node.text.startsWith('-') ? constant(-number, value) : unknown(value)
     }
     case 'comparison_operator': {
-      const [left, right] = parts(node)
-      return compare(operator, of(left), of(right))
+      const operators = node.children.filter(isToken)
+      const values = parts(node).map(of)
+      if (values.length <= 2) return compare(operator, values[0] ?? unknown(), values[1] ?? unknown())
+      // `0 < n < 5` is true if each of its comparisons is.
+      return operators
+        .map(({ type }, at) => compare(type, values[at] ?? unknown(), values[at + 1] ?? unknown()))
+        .reduce((left, right) => logical('and', left, right))
     }
     case 'conditional_expression': {
       const [first, condition, second] = parts(node)
@@ -237,7 +251,7 @@ function logical(operator: string, left: Value, right: Value): Value {
   const every = [left, right].find((value) => value.kind === 'unknown' && value.every !== undefined)
   if (every !== undefined) return withTaint(every, taint)
   if (operator === 'or' && left.kind !== 'unknown') return withTaint(either(left, right), taint)
-  return unknown(taint)
+  return { ...unknown(taint), kind: 'unknown', of: [left, right] }
 }
 
 export function guardOf(run: Interpreter, node: SyntaxNode, frame: Frame): Guard {
@@ -246,7 +260,8 @@ export function guardOf(run: Interpreter, node: SyntaxNode, frame: Frame): Guard
   const about = { condition, text: firstLine(node.text), file: frame.scope.file.path, line: node.line }
   const [option] = condition.options
   if (option === undefined) return { ...about, truth, wants: undefined }
-  return { ...about, truth, wants: { option, value: wantedValue(run, node, frame) } }
+  const isEvery = condition.kind === 'unknown' && condition.every !== undefined
+  return { ...about, truth, wants: { option, value: isEvery ? undefined : wantedValue(run, node, frame) } }
 }
 
 /** The constant of `option == constant`, on the way to a true condition. */

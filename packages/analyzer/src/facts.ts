@@ -33,16 +33,21 @@ export interface Facts {
   /** Calls that the program can make. */
   events: readonly CallEvent[]
   training: readonly TrainingCall[]
+  /** Position of the first training call among the events. */
+  firstTraining: number
   /** Loops around training calls. */
   loops: ReadonlySet<Loop>
+  /** Facts of the program if its command had these words too; `undefined` if they do not reach the program. */
+  again: (words: string) => Facts | undefined
 }
 
-export function gatherFacts(run: Interpreter, launch: Launch): Facts {
+export function gatherFacts(run: Interpreter, launch: Launch, again: Facts['again']): Facts {
   const events = run.events
   const training = events.flatMap((event) => {
     const engine = engineOf(event)
     return engine === undefined ? [] : [{ engine, event }]
   })
+  const first = training[0]
   const file = launch.launcher === 'accelerate' ? launch.settings.get('config_file') : undefined
   const launchConfig = file === undefined ? undefined : run.project.data(file, run.entry)
   return {
@@ -54,6 +59,8 @@ export function gatherFacts(run: Interpreter, launch: Launch): Facts {
     launchConfig,
     events,
     training,
+    firstTraining: first === undefined ? events.length : events.indexOf(first.event),
+    again,
     loops: new Set(training.filter(({ engine }) => engine === 'own').flatMap(({ event }) => event.loops)),
   }
 }
@@ -86,8 +93,11 @@ const PREPARATIONS = ['preprocessing', 'feature_extraction', 'decomposition', 'i
 const isPreparation = (name: string): boolean =>
   PREPARATIONS.some((part) => name.startsWith(`sklearn.${part}`))
 
+/** timm's objects that call `backward` and `step` for the program. */
+const STEPPING = /^timm\.utils\.(?:Native|Apex)Scaler\(\)\(\)$/
+
 function isStep({ name, method, receiverText }: CallEvent): boolean {
-  if (STEP_METHODS.has(method)) return true
+  if (STEP_METHODS.has(method) || STEPPING.test(name)) return true
   if (method === 'grad') return name.startsWith('jax.') || name === 'torch.autograd.grad'
   return (
     method === 'step' &&
@@ -140,6 +150,10 @@ export function evidenceOf({ file, node }: CallEvent): Evidence {
 
 /** Longer lines are cut. */
 const TEXT_MAX = 120
+
+export function evidenceOfGuard({ file, line, text }: Guard): Evidence {
+  return { file, line: Math.max(1, line), text: text.slice(0, TEXT_MAX) }
+}
 
 /** An argument by its name, or by its position. */
 export function argument(event: CallEvent, name: string, position?: number): Value | undefined {

@@ -4,7 +4,7 @@
  */
 import { ACCELERATORS } from '../../../core/accelerators'
 import type { InferredSetting } from '../../../core/job/job'
-import type { Analysis, Evidence, Finding } from './report'
+import { isOnlyLeast, type Analysis, type Evidence, type Finding } from './report'
 
 /** Least confidence of a filled finding; others are only mentioned. */
 const CERTAIN_ENOUGH = 0.9
@@ -25,6 +25,12 @@ export interface Filled {
  */
 export function fill(fields: Fields, analysis: Analysis, target: string): Filled {
   const filled: Filled = { fields: { ...fields }, settings: [], hints: [] }
+  if (analysis.kind === 'unreadable' && analysis.entry !== null) {
+    const [why] = analysis.findings.canResume.missing
+    filled.hints.push(
+      `Could not tell whether ${target} trains a model${why === undefined ? '' : `: ${why}`}.`,
+    )
+  }
   if (analysis.kind !== 'training') return filled
   fillGpus(filled, analysis)
   fillGpuMemory(filled, analysis)
@@ -101,7 +107,8 @@ function fillGpuMemory(filled: Filled, { entry, findings: { memory } }: Analysis
   if (!isSure(memory)) {
     const [what] = memory.missing
     const why = what === undefined ? '' : `; ${what} would narrow it`
-    filled.hints.push(`${entry} needs ${range} of memory on each GPU${why}: add --gpu-memory.`)
+    const need = isOnlyLeast(memory) ? `at least ${inWords(lowGiB)} GiB` : range
+    filled.hints.push(`${entry} needs ${need} of memory on each GPU${why}: add --gpu-memory.`)
     return
   }
   const wanted = Math.ceil(highGiB * GIB_IN_GB)

@@ -56,7 +56,11 @@ function relative(run: Interpreter, from: SyntaxNode, frame: Frame): Value {
   const prefix = from.children.find(({ type }) => type === 'import_prefix')?.text ?? '.'
   const name = from.children.find(({ type }) => type === 'dotted_name')?.text ?? ''
   const dots = [...prefix].filter((letter) => letter === '.').length
-  return run.relativeModule(dots, name, frame) ?? unknown()
+  const module = run.relativeModule(dots, name, frame)
+  if (module !== undefined) return module
+  if (name === '') return unknown()
+  run.noteUnresolved(`${prefix}${name}`, from, frame)
+  return extern(`${prefix}${name}`)
 }
 
 interface Member {

@@ -2,6 +2,8 @@
  * Reads a program in its order of execution, without running it: calls of the project's own functions are followed, both branches of a
  * condition are read, and a loop's body is read once. The calls are kept, each with its arguments, the surrounding loops and conditions.
  */
+import { MODELLED } from './names'
+import { isKnownPackage } from './packages'
 import type { Project } from './project'
 import { folderOf, joined } from './project'
 import type { SourceFile, SyntaxNode } from './syntax'
@@ -32,12 +34,15 @@ export interface Stop {
 export interface Frame {
   scope: Scope
   loops: readonly Loop[]
+  /** How many of the loops are around the call of the function, which its `return` does not leave. */
+  loopsOfCaller: number
   guards: readonly Guard[]
   within: readonly string[]
   /** Functions being followed, against recursion. */
   stack: readonly FunctionDefinition[]
   self: Value | undefined
-  returns: Value[]
+  /** Values that it returns, and whether it certainly does not reach the statement. */
+  returns: { value: Value; truth: boolean | undefined }[]
   /** An exception handler, whose assignments are exceptions too. */
   isRare: boolean
 }
@@ -97,11 +102,19 @@ export class Interpreter {
   readonly hooked = new Set<ClassDefinition>()
   /** Modules whose parameters the program excludes from training. */
   readonly frozen: Value[] = []
+  /** Calls that made a schedule of the learning rate whose position the program sets. */
+  readonly placed = new Set<CallEvent>()
   /** Environment variables that the program reads. */
   readonly variables = new Set<string>()
   /** Names of packages that the program imports, with the first place. */
   readonly imports = new Map<string, { file: string; line: number; text: string }>()
+  /** Modules that are neither in the project nor in a known package, by their names as written. */
+  readonly unresolved = new Map<string, { file: string; line: number; text: string }>()
+  /** Options of a library's dataclass, such as TrainingArguments. */
+  readonly baseOptions = new Set<string>()
   style: CliStyle = 'none'
+  /** Whether the program runs in another folder than the one that it was started in. */
+  changesFolder = false
   isCut = false
   #steps = 0
   readonly #modules = new Map<string, Scope>()
@@ -110,14 +123,22 @@ export class Interpreter {
   /** The arguments of the program's command line. */
   readonly args: readonly string[]
   readonly entry: string
+  /** Whether a launcher of several processes starts it, which sets variables such as `RANK`. */
+  readonly isLaunched: boolean
 
   constructor(
-    { project, args, entry }: { project: Project; args: readonly string[]; entry: string },
+    {
+      project,
+      args,
+      entry,
+      isLaunched,
+    }: { project: Project; args: readonly string[]; entry: string; isLaunched: boolean },
     private readonly reading: Reading,
   ) {
     this.project = project
     this.args = args
     this.entry = entry
+    this.isLaunched = isLaunched
   }
 
   /** Constants at the top of the program's modules. */
@@ -162,18 +183,33 @@ export class Interpreter {
 
   /** A module of the project or of a library, by its dotted name. */
   module(name: string, node: SyntaxNode, frame: Frame): Value {
+    const top = name.split('.')[0]!
+    if (MODELLED.has(top) && !this.project.isPlainModule(top, this.entry))
+      return this.#library(name, node, frame)
     const file =
       this.project.moduleFile(name, this.entry) ?? this.project.moduleFile(name, frame.scope.file.path)
     if (file !== undefined && file !== this.entry) {
       const source = this.project.source(file)
       if (source !== undefined) return this.#moduleValue(source, name, frame)
     }
-    const top = name.split('.')[0]!
-    if (!this.imports.has(name))
-      this.imports.set(name, { file: frame.scope.file.path, line: node.line, text: firstLine(node.text) })
+    const outside = this.#library(name, node, frame)
     return this.project.hasFolder(top, this.entry)
       ? { ...constant(null), kind: 'module', scope: new Scope(frame.scope.file, undefined), name }
-      : extern(name)
+      : outside
+  }
+
+  #library(name: string, node: SyntaxNode, frame: Frame): Value {
+    const top = name.split('.')[0]!
+    if (!isKnownPackage(top)) this.noteUnresolved(top, node, frame)
+    if (!this.imports.has(name))
+      this.imports.set(name, { file: frame.scope.file.path, line: node.line, text: firstLine(node.text) })
+    return extern(name)
+  }
+
+  /** Keeps the first place where the program imports a module that is not found. */
+  noteUnresolved(name: string, node: SyntaxNode, { scope }: Frame): void {
+    if (!this.unresolved.has(name))
+      this.unresolved.set(name, { file: scope.file.path, line: node.line, text: firstLine(node.text) })
   }
 
   /** A module named relative to the file that imports it. */
@@ -204,7 +240,7 @@ export class Interpreter {
     const source =
       this.project.source(path) ?? this.project.source(joined(folderOf(frame.scope.file.path), path))
     if (source === undefined) return false
-    this.runBlock(source.root, frame)
+    this.runBlock(source.root, { ...frame, scope: frame.scope.in(source) })
     return true
   }
 
@@ -221,6 +257,7 @@ export class Interpreter {
     const frame: Frame = {
       scope,
       loops: [],
+      loopsOfCaller: 0,
       guards: [],
       within: [],
       stack,

@@ -50,6 +50,8 @@ export function itemsOf(iterated: Value): readonly Value[] | undefined {
     return itemsOf(counted)?.map((item, at) => list([constant(at), item]))
   const items = iterated.kind === 'list' ? iterated.items : (entriesOf(iterated) ?? pairsOf(iterated))
   if (items === undefined || items.length === 0 || items.length > ITEMS_MAX) return undefined
+  // Without conditions on the way, the only item is that of the only round.
+  if (iterated.kind === 'list' && items.length === 1) return items
   return items.every(isObject) ? items : undefined
 }
 

@@ -19,8 +19,12 @@ export interface Launch {
 const DEPTH_MAX = 4
 
 /** The program that a command line starts; `undefined` if it starts no Python program of the project. */
-export function readCommand(command: string, files: ProjectFiles): Launch | undefined {
-  return launchOf({ text: command, file: undefined, args: [] }, files, 0)
+export const readCommand = (command: string, files: ProjectFiles): Launch | undefined =>
+  readCommands(command, files)[0]
+
+/** The programs that a command line starts: first those whose names say that they train, then the others, the last one first. */
+export function readCommands(command: string, files: ProjectFiles): Launch[] {
+  return launchesOf({ text: command, file: undefined, args: [] }, files, 0)
 }
 
 interface Script {
@@ -29,7 +33,7 @@ interface Script {
   args: readonly string[]
 }
 
-function launchOf(script: Script, files: ProjectFiles, depth: number): Launch | undefined {
+function launchesOf(script: Script, files: ProjectFiles, depth: number): Launch[] {
   const variables: Variables = new Map()
   const launches: Launch[] = []
   for (const command of commandsOf(script.text)) {
@@ -39,16 +43,13 @@ function launchOf(script: Script, files: ProjectFiles, depth: number): Launch | 
       continue
     }
     const words = withoutPrefixes(all, variables)
-    const found = programOf(words, files, depth)
-    if (found === undefined) continue
     const { file } = script
     const from = file === undefined ? undefined : { file, line: command.line, text: command.text }
-    launches.push({ ...found, from: found.from ?? from })
+    for (const found of programsOf(words, files, depth)) launches.push({ ...found, from: found.from ?? from })
   }
-  return (
-    launches.find(({ entry }) => TRAINING_NAMES.some((name) => entry.toLowerCase().includes(name))) ??
-    launches.at(-1)
-  )
+  const trains = ({ entry }: Launch): boolean =>
+    TRAINING_NAMES.some((name) => entry.toLowerCase().includes(name))
+  return [...launches.filter(trains), ...launches.filter((launch) => !trains(launch)).toReversed()]
 }
 
 /** Names of the programs that train, among others that prepare data or test. */
@@ -105,26 +106,28 @@ const isProgram = (word: string): boolean =>
   ['torchrun', 'accelerate', 'deepspeed', 'papermill'].includes(word) ||
   word.endsWith('.sh')
 
-function programOf(words: readonly string[], files: ProjectFiles, depth: number): Launch | undefined {
+function programsOf(words: readonly string[], files: ProjectFiles, depth: number): Launch[] {
+  const one = (found: Launch | undefined): Launch[] => (found === undefined ? [] : [found])
   const [program = '', ...rest] = words
-  if (isPython(program)) return pythonOf(rest, files)
-  if (program === 'torchrun') return launcherOf('torchrun', rest, files)
-  if (program === 'deepspeed') return launcherOf('deepspeed', rest, files)
-  if (program === 'accelerate' && rest[0] === 'launch') return launcherOf('accelerate', rest.slice(1), files)
+  if (isPython(program)) return one(pythonOf(rest, files))
+  if (program === 'torchrun') return one(launcherOf('torchrun', rest, files))
+  if (program === 'deepspeed') return one(launcherOf('deepspeed', rest, files))
+  if (program === 'accelerate' && rest[0] === 'launch')
+    return one(launcherOf('accelerate', rest.slice(1), files))
   const script = SHELLS.has(program) ? rest.find((word) => !word.startsWith('-')) : program
-  if (script === undefined) return undefined
+  if (script === undefined) return []
   if (script.endsWith('.py') || script.endsWith('.ipynb')) {
     const at = words.indexOf(script)
-    return launch('python', { entry: normal(script), args: words.slice(at + 1) })
+    return [launch('python', { entry: normal(script), args: words.slice(at + 1) })]
   }
   if (script.endsWith('.sh') && depth < DEPTH_MAX) {
     const text = files.read(normal(script))
-    if (text === undefined) return undefined
+    if (text === undefined) return []
     const args = words.slice(words.indexOf(script) + 1)
-    return launchOf({ text, file: normal(script), args }, files, depth + 1)
+    return launchesOf({ text, file: normal(script), args }, files, depth + 1)
   }
   const notebook = words.find((word) => word.endsWith('.ipynb'))
-  return notebook === undefined ? undefined : launch('python', { entry: normal(notebook), args: [] })
+  return notebook === undefined ? [] : [launch('python', { entry: normal(notebook), args: [] })]
 }
 
 /** Options of Python that have a value. */

@@ -1,6 +1,7 @@
 /** `value.name` */
 import { isContainer, membersOf } from './containers'
 import type { Frame, Interpreter } from './interpreter'
+import { isTrainingArguments } from './options/dataclasses'
 import type { SyntaxNode } from './syntax'
 import {
   alternatives,
@@ -9,6 +10,7 @@ import {
   either,
   extern,
   list,
+  seenUnder,
   unknown,
   withTaint,
   type ClassDefinition,
@@ -26,15 +28,20 @@ export function memberOfValue(
     case 'extern':
       if (value.name === 'sys' && name === 'argv')
         return list([run.entry, ...run.args].map((word) => constant(word)))
+      if (name === 'sep' && ['os', 'os.path'].includes(value.name)) return constant('/')
       return flagValue(run, value.name, name) ?? extern(`${value.name}.${name}`, value.receiver)
     case 'made':
-      return value.attributes.get(name) ?? withTaint(extern(`${value.name}.${name}`, value), value)
+      return (
+        value.attributes.get(name) ??
+        argumentOfSettings(value, name) ??
+        withTaint(extern(`${value.name}.${name}`, value), value)
+      )
     case 'class':
       return memberOfClass(value.definition, name) ?? extern(`${value.definition.name}.${name}`, value)
     case 'instance':
       return memberOfInstance(run, { value, name }, frame)
     case 'dict':
-      return value.entries.get(name) ?? extern(`dict.${name}`, value)
+      return entryUnder(value.entries.get(name), frame) ?? extern(`dict.${name}`, value)
     case 'list':
       return extern(`list.${name}`, value)
     case 'either': {
@@ -49,6 +56,13 @@ export function memberOfValue(
       return withTaint(extern(`?.${name}`, value), value)
   }
 }
+
+/** An attribute of a library's settings, which are the arguments that it was made with. */
+const argumentOfSettings = ({ call }: Extract<Value, { kind: 'made' }>, name: string): Value | undefined =>
+  isTrainingArguments(call.name) ? call.named.get(name) : undefined
+
+const entryUnder = (entry: Value | undefined, { guards }: Frame): Value | undefined =>
+  entry === undefined ? undefined : seenUnder(entry, guards)
 
 /** `FLAGS.name` of absl. */
 function flagValue(run: Interpreter, owner: string, name: string): Value | undefined {
@@ -87,7 +101,7 @@ function memberOfInstance(
   frame: Frame,
 ): Value {
   const attribute = value.attributes.get(name)
-  if (attribute !== undefined) return attribute
+  if (attribute !== undefined) return seenUnder(attribute, frame.guards)
   if (name === '__dict__') return dict(value.attributes)
   const member = memberOfClass(value.definition, name)
   if (member?.kind === 'function') {
@@ -120,10 +134,11 @@ export function entryOf(value: Value, key: Value): Value {
   if (value.kind === 'made') {
     const found = name === undefined ? undefined : value.attributes.get(name)
     if (found !== undefined) return found
-    // `os.environ['LOCAL_RANK']`, `torch.load(path)['model']`
+    // `os.environ['LOCAL_RANK']`, `torch.load(path)['model']`, `load(path)[library.MODEL_KEY]`
+    const entry = name ?? (key.kind === 'extern' ? key.name : undefined)
     return unknown({
       options: value.options,
-      origins: value.origins.map((origin) => ({ ...origin, key: name ?? origin.key })),
+      origins: value.origins.map((origin) => ({ ...origin, key: entry ?? origin.key })),
     })
   }
   // `torchvision.models.__dict__[name]`

@@ -1,11 +1,25 @@
 /** Arithmetic and comparison of values. */
-import { constant, constantOf, either, list, numberOf, taintOf, textOf, unknown, type Value } from './values'
+import {
+  constant,
+  constantOf,
+  either,
+  list,
+  numberOf,
+  taintOf,
+  textOf,
+  unknown,
+  type Taint,
+  type Value,
+} from './values'
 
 export function calculate(operator: string, left: Value, right: Value): Value {
   const taint = taintOf(left, right)
   // Only every n-th step depends on a remainder in a training script; remainders of two constants do not matter.
   if (operator === '%' && textOf(left) === undefined)
     return { ...unknown(taint), kind: 'unknown', every: { count: right, unitText: '' } }
+  const template = operator === '%' ? textOf(left) : undefined
+  if (template !== undefined)
+    return filled(template, PERCENT, { items: right.kind === 'list' ? right.items : [right], taint })
   const [a, b] = [numberOf(left), numberOf(right)]
   if (a !== undefined && b !== undefined) {
     const result = arithmetic(operator, a, b)
@@ -16,16 +30,57 @@ export function calculate(operator: string, left: Value, right: Value): Value {
     return left.values.map((each) => calculate(operator, each, right)).reduce(either)
   if (operator === '+' && left.kind === 'list' && right.kind === 'list')
     return list([...left.items, ...right.items])
-  const texts = [textOf(left) ?? knownText(left), textOf(right) ?? knownText(right)]
+  const texts = [textOf(left) ?? templateOf(left), textOf(right) ?? templateOf(right)]
   if (operator === '+' && texts[0] !== undefined && texts[1] !== undefined) {
     const isKnown = left.kind === 'constant' && right.kind === 'constant'
     return isKnown ? constant(texts[0] + texts[1], taint) : unknown(taint, texts[0] + texts[1])
   }
-  if (operator === '/' && texts[1] !== undefined) return unknown(taint, `${texts[0] ?? '{}'}/${texts[1]}`)
-  return unknown(taint)
+  // `folder + '/' + name`: the parts that only a run knows are holes of the text.
+  if (operator === '+' && texts.some((text) => text !== undefined))
+    return unknown(taint, `${texts[0] ?? '{}'}${texts[1] ?? '{}'}`)
+  if (operator === '/' && texts.some((text) => text !== undefined)) return joinedPath([left, right])
+  return { ...unknown(taint), kind: 'unknown', like: left.kind === 'constant' ? right : left }
 }
 
-const knownText = (value: Value): string | undefined => (value.kind === 'unknown' ? value.text : undefined)
+/** `%s`, `%03d` and `%(name)s`. */
+const PERCENT = /%(?:\([^)]*\))?[-+ #0-9.]*[a-z]/gi
+/** `{}`, `{0}` and `{name}`, with or without a format. */
+export const BRACES = /\{[^{}]*\}/g
+
+/** A template with its values; what only a run knows, and what has a format of its own, stays a hole. */
+export function filled(
+  template: string,
+  holes: RegExp,
+  { items, taint }: { items: readonly Value[]; taint: Taint },
+): Value {
+  let isKnown = true
+  let at = 0
+  const text = template.replaceAll(holes, (hole) => {
+    const value = constantOf(items[at])
+    at += 1
+    if (typeof value === 'string' && ['{}', '%s'].includes(hole)) return value
+    if (typeof value === 'number' && ['{}', '%s', '%d'].includes(hole)) return String(value)
+    isKnown = false
+    return templateOf(items[at - 1]) ?? '{}'
+  })
+  return isKnown ? constant(text, taint) : unknown(taint, text)
+}
+
+/** `os.path.join(folder, name)`, with a hole for each part that only a run knows. */
+export function joinedPath(values: readonly Value[]): Value {
+  const texts = values.map((value) => textOf(value) ?? templateOf(value) ?? '{}')
+  // An absolute part replaces what is before it, and an empty one adds nothing.
+  const path = texts.reduce((before, text) => {
+    if (before === '' || text.startsWith('/')) return text
+    return before.endsWith('/') ? before + text : `${before}/${text}`
+  }, '')
+  const taint = taintOf(...values)
+  return values.every((value) => value.kind === 'constant') ? constant(path, taint) : unknown(taint, path)
+}
+
+/** A text with holes for what only a run knows. */
+export const templateOf = (value: Value | undefined): string | undefined =>
+  value?.kind === 'unknown' ? value.text : undefined
 
 function arithmetic(operator: string, a: number, b: number): number | undefined {
   switch (operator) {
@@ -55,6 +110,8 @@ export function compare(operator: string, left: Value, right: Value): Value {
   if (operator === 'is' || operator === 'is not') {
     const isNone = sameAsNone(left, right)
     if (isNone !== undefined) return constant(operator === 'is' ? isNone : !isNone, taint)
+    const [a, b] = [constantOf(left), constantOf(right)]
+    if (typeof b === 'boolean' && a !== undefined) return constant((a === b) === (operator === 'is'), taint)
   }
   if ((operator === 'in' || operator === 'not in') && right.kind === 'list') {
     const items = right.items.map(constantOf)
@@ -62,16 +119,23 @@ export function compare(operator: string, left: Value, right: Value): Value {
     if (wanted !== undefined && items.every((item) => item !== undefined))
       return constant(items.includes(wanted) === (operator === 'in'), taint)
   }
+  // The environment is usually empty.
+  if (operator === '==' && isOfEnvironment(left) && constantOf(right) !== undefined)
+    return constant(false, taint)
   const [a, b] = [constantOf(left), constantOf(right)]
   if (a === undefined || b === undefined) {
     const isOrder = ['<', '<=', '>', '>=', '=='].includes(operator)
     return isOrder
-      ? { ...unknown(taint), kind: 'unknown', bound: a === undefined ? right : left }
-      : unknown(taint)
+      ? { ...unknown(taint), kind: 'unknown', of: [left, right], bound: a === undefined ? right : left }
+      : { ...unknown(taint), kind: 'unknown', of: [left, right] }
   }
   const result = ordered(operator, a, b)
   return result === undefined ? unknown(taint) : constant(result, taint)
 }
+
+/** A variable of the environment that neither a launcher nor Crucible sets. */
+const isOfEnvironment = (value: Value): boolean =>
+  /^os\.environ\[(?!CRUCIBLE_|RANK|LOCAL_|WORLD_|SLURM_)/.test(templateOf(value) ?? '')
 
 function sameAsNone(left: Value, right: Value): boolean | undefined {
   if (constantOf(right) !== null) return undefined

@@ -60,15 +60,15 @@ export class Project {
       if (problem !== undefined) this.obstacle(path, 1, problem)
       return undefined
     }
-    this.#characters += text.length
     if (!path.endsWith('.ipynb')) return this.#parse(path, text)
-    const code = notebookCode(text)
-    if (code !== undefined) return this.#parse(path, code)
-    this.obstacle(path, 1, 'is not a notebook in JSON with code cells')
+    const read = notebookCode(text)
+    if ('code' in read) return this.#parse(path, read.code)
+    this.obstacle(path, 1, read.problem)
     return undefined
   }
 
   #parse(path: string, text: string): SourceFile {
+    this.#characters += text.length
     const source = this.parser.parse(path, text)
     if (source.python2Line !== undefined)
       this.obstacle(path, source.python2Line, 'is written for Python 2, which no supported framework runs on')
@@ -97,6 +97,11 @@ export class Project {
       }
     }
     return undefined
+  }
+
+  /** Whether the project has a module of this name in one file, unlike a library, which has a folder. */
+  isPlainModule(name: string, from: string): boolean {
+    return this.moduleFile(name, from)?.endsWith(`${name}.py`) === true
   }
 
   /** Whether modules of this name are below a folder without `__init__.py`. */

@@ -138,6 +138,9 @@ export const CERTAIN = 0.95
 export const LIKELY = 0.8
 export const POSSIBLE = 0.6
 
+/** Whether only the lower end of a range is worth a word. */
+export const isOnlyLeast = ({ confidence }: Finding<unknown>): boolean => confidence < POSSIBLE
+
 /** A finding with its evidence. */
 export function found<T>(
   value: T,

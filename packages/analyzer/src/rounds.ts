@@ -5,11 +5,7 @@ import { alternatives, numberOf, type CallEvent, type Value } from './values'
 
 /** Returns how often a loop runs, unless it stops earlier. */
 export function endOf(loop: Loop): number | undefined {
-  if (loop.kind === 'while')
-    return (
-      boundOf(loop.iterated) ??
-      loop.breaks.map(({ condition }) => boundOf(condition)).find((bound) => bound !== undefined)
-    )
+  if (loop.kind === 'while') return boundOf(loop.iterated) ?? leftAfter(loop)
   const range = rangeOf(loop.iterated)
   if (range === undefined) return undefined
   const [first, second] = range.positional
@@ -20,6 +16,10 @@ export function endOf(loop: Loop): number | undefined {
   // `range(1, n + 1)` has n rounds.
   return end === undefined ? undefined : end - (start === 1 ? 1 : 0)
 }
+
+/** Returns the count at which a `break` leaves a loop. */
+export const leftAfter = ({ breaks }: Loop): number | undefined =>
+  breaks.map(({ condition }) => boundOf(condition)).find((bound) => bound !== undefined)
 
 const boundOf = (value: Value): number | undefined =>
   value.kind === 'unknown' ? numberOf(value.bound) : undefined

@@ -65,7 +65,10 @@ function runStatement(run: Interpreter, node: SyntaxNode, frame: Frame): boolean
     case 'return_statement': {
       const [result] = parts(node)
       const value = result === undefined ? constant(null) : run.evaluate(result, frame)
-      if (truthOfGuards(frame.guards) !== false || frame.returns.length === 0) frame.returns.push(value)
+      frame.returns.push({ value, truth: truthOfGuards(frame.guards) })
+      const guard = frame.guards.at(-1)
+      if (guard !== undefined)
+        for (const loop of frame.loops.slice(frame.loopsOfCaller)) loop.breaks.push(guard)
       return true
     }
     case 'raise_statement':
@@ -124,6 +127,8 @@ function define(run: Interpreter, node: SyntaxNode, frame: Frame): void {
 function runIf(run: Interpreter, node: SyntaxNode, frame: Frame): boolean | Guard {
   const condition = childAt(node, 'condition')!
   let rest = guardOf(run, condition, frame)
+  // The main part of a module that is imported runs never, whatever the options are.
+  if (rest.truth === false && condition.children[0]?.text === '__name__') return false
   const ended: boolean[] = [runBranch(run, { body: childAt(node, 'consequence')!, guard: rest }, frame)]
   const first = rest
   let guards = [opposite(rest)]
@@ -172,7 +177,7 @@ function runFor(run: Interpreter, node: SyntaxNode, frame: Frame): void {
   )
   widen(run, body, frame)
   const inside = { ...frame, loops: [...frame.loops, loop] }
-  for (const value of itemsOf(iterated) ?? [unknown(taintOf(iterated), left.text)]) {
+  for (const value of itemsOf(iterated) ?? [unknown(taintOf(iterated))]) {
     assignNext(run, { target: left, value }, frame)
     runBlock(run, body, inside)
   }
@@ -217,7 +222,7 @@ function widen(run: Interpreter, body: SyntaxNode, frame: Frame): void {
     const left = childAt(node, 'left')
     if (left?.type === 'identifier') {
       const value = frame.scope.names.get(left.text)
-      if (value?.kind === 'constant') frame.scope.put(left.text, unknown(value, left.text))
+      if (value?.kind === 'constant') frame.scope.put(left.text, unknown(value))
     }
     if (left?.type === 'attribute') widenAttribute(run, left, frame)
   }
@@ -230,7 +235,7 @@ function widenAttribute(run: Interpreter, node: SyntaxNode, frame: Frame): void 
   const owner = object.type === 'identifier' ? frame.scope.find(object.text) : undefined
   if (owner?.kind !== 'instance') return
   const value = owner.attributes.get(name)
-  if (value?.kind === 'constant') owner.attributes.set(name, unknown(value, node.text))
+  if (value?.kind === 'constant') owner.attributes.set(name, unknown(value))
 }
 
 function runWith(run: Interpreter, node: SyntaxNode, frame: Frame): boolean {

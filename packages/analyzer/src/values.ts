@@ -12,6 +12,10 @@ export interface Option {
   /** The value of the command line, if it names the option. */
   given: Value | undefined
   isRequired: boolean
+  /** Whether its name alone turns it on. */
+  isFlag: boolean
+  /** Whether its value may be left out, which turns it on too. */
+  standsAlone: boolean
   /** The type of its values, as the library names it. */
   type: string | undefined
   file: string
@@ -41,6 +45,12 @@ export type Value = Taint &
         bound?: Value
         /** For a collection: one of its items. */
         each?: Value
+        /** For arithmetic: an operand with the shape of the result. */
+        like?: Value
+        /** For a condition: what it is made of. */
+        of?: readonly Value[]
+        /** For `x[rows]`: the value with these and other rows. */
+        partOf?: Value
       }
     | { kind: 'constant'; value: Constant }
     | { kind: 'list'; items: readonly Value[] }
@@ -60,7 +70,7 @@ export type Value = Taint &
     | { kind: 'instance'; definition: ClassDefinition; attributes: Map<string, Value> }
     | { kind: 'module'; scope: Scope; name: string }
     /** One of several, which of them is known at run time only. */
-    | { kind: 'either'; values: readonly Value[] }
+    | { kind: 'either'; values: readonly Value[]; under?: { guard: Guard; value: Value } }
   )
 
 /** `x % n == 0`: something happens at every n-th x. */
@@ -91,7 +101,7 @@ export interface ClassDefinition {
 
 /** Names of a module or function. */
 export class Scope {
-  readonly names = new Map<string, Value>()
+  names = new Map<string, Value>()
   /** External modules of `from x import *`. */
   readonly stars: string[] = []
 
@@ -101,6 +111,13 @@ export class Scope {
     /** Names that `global` and `nonlocal` lead elsewhere. */
     readonly elsewhere: Set<string> = new Set(),
   ) {}
+
+  /** The same names for statements of another file, which `exec` runs here. */
+  in(file: SourceFile): Scope {
+    const scope = new Scope(file, this.parent, this.elsewhere)
+    scope.names = this.names
+    return scope
+  }
 
   find(name: string): Value | undefined {
     return this.names.get(name) ?? this.parent?.find(name)
@@ -236,6 +253,12 @@ export function truthOf(value: Value): boolean | undefined {
   }
 }
 
+/** A value as code under the given conditions sees it: in the branch that assigned it, it has no alternative. */
+export function seenUnder(value: Value, guards: readonly Guard[]): Value {
+  if (value.kind !== 'either' || value.under === undefined) return value
+  return guards.includes(value.under.guard) ? value.under.value : value
+}
+
 /** Returns one of two values, such as after an `if` with an unknown outcome. */
 export function either(first: Value, second: Value): Value {
   if (first === second || isSame(first, second)) return withTaint(first, second)
@@ -251,7 +274,7 @@ function isSame(first: Value, second: Value): boolean {
   if (first.kind === 'constant' && second.kind === 'constant') return first.value === second.value
   if (first.kind === 'made' && second.kind === 'made') return first.call === second.call
   if (first.kind === 'instance' && second.kind === 'instance') return first.attributes === second.attributes
-  return first.kind === 'unknown' && second.kind === 'unknown'
+  return first.kind === 'unknown' && second.kind === 'unknown' && first.text === second.text
 }
 
 /** `field(default=1)`, `field(default_factory=list)` */

@@ -1,11 +1,20 @@
 /** Findings on whether the program saves while it trains, and whether it can continue. */
 import { evidenceOf, lastPart, spelled, type Facts } from '../facts'
 import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings, type How } from '../report'
-import { truthOf, type Option } from '../values'
+import type { Guard } from '../flow'
+import { truthOf, type Option, type Value } from '../values'
 import type { Part } from './contents'
-import { findDirectory, isGivenByCrucible, namesPlace, optionWords, pathText } from './places'
+import {
+  findDirectory,
+  isGivenByCrucible,
+  namesPlace,
+  optionWords,
+  pathText,
+  placeOfSave,
+  RESTORED,
+} from './places'
 import type { Load } from './load'
-import { loadsOf, restoresStep } from './loads'
+import { loadsOf, optionsOfStart, restoresStep } from './loads'
 import { refusedByTorch } from './refused-loads'
 import type { Save } from './save'
 import { savesOf } from './saves'
@@ -23,16 +32,22 @@ export function findCheckpoints(facts: Facts): CheckpointFindings {
   const how = kind === 'flag' ? howOf(saves.filter(({ truth }) => truth === false)) : howOf(deciding)
   const confidence = confidenceOf(facts, saves)
   const isPeriodic = kind === 'periodic'
-  const { canResume, load } = findResume(facts, saves, confidence)
+  const { canResume, load, isEnough } = findResume(facts, saves, confidence)
   return {
     saveKind: found(kind, { confidence, evidence, how }),
     savesCheckpoints: found(isPeriodic, { confidence, evidence, how }),
     saveEvery: everyOf(saves, kind),
     canResume,
-    checkpointDirectory: findDirectory(deciding.filter((save) => save.isPeriodic)),
-    resumeOption: findResumeOption(facts, { canResume, load }, saves),
+    checkpointDirectory: findDirectory(
+      facts,
+      saves.filter((save) => isDuringTraining(save, kind)),
+    ),
+    resumeOption: findResumeOption(facts, { canResume, load, isEnough }, saves),
   }
 }
+
+const isDuringTraining = ({ isPeriodic, truth }: Save, kind: string): boolean =>
+  isPeriodic && (kind === 'periodic' ? truth !== false : kind === 'flag')
 
 function kindOf(saves: readonly Save[]): 'periodic' | 'flag' | 'final_only' | 'none' {
   const reached = saves.filter(({ truth }) => truth !== false)
@@ -84,25 +99,25 @@ interface Resume {
   canResume: Findings['canResume']
   /** The call by which a user makes it continue. */
   load?: Load | undefined
+  /** Whether the program continues with the command as it is. */
+  isEnough?: boolean
 }
 
-function findResume(facts: Facts, saves: readonly Save[], confidence: number): Resume {
+function findResume(
+  facts: Facts,
+  saves: readonly Save[],
+  confidence: number,
+  isCounted: (load: Load) => boolean = () => true,
+): Resume {
   const usable = saves.filter(({ truth, options }) => truth !== false || options.length > 0)
-  const loads = loadsOf(facts, usable).filter((load) => isOfEarlierRun(load, usable))
+  const loads = loadsOf(facts, usable).filter((load) => isCounted(load) && isOfEarlierRun(load, usable))
   if (loads.length === 0 || usable.length === 0) {
     const missing =
       usable.length === 0 ? ['no save is enough for a run to continue'] : ['no call restores a save']
     const evidence = usable.slice(0, 1).map(({ event }) => evidenceOf(event))
     return { canResume: found('no', { confidence, missing, evidence }) }
   }
-  const restored = new Set<Part>(loads.flatMap(({ parts }) => [...parts]))
-  if (!loads.some(({ isWhole }) => isWhole) && loads.some((load) => restoresStep(facts, load)))
-    restored.add('step')
-  else if (!loads.some(({ isWhole }) => isWhole)) removeStepUnlessKept(restored, facts, loads)
-  const saved = new Set<Part>(usable.flatMap(({ parts }) => [...parts]))
-  const lacking = neededParts(facts).filter(
-    (part) => !restored.has(part) || (!saved.has(part) && part !== 'step'),
-  )
+  const { restored, lacking } = restoredBy(facts, loads, usable)
   const evidence = loads.map(({ event }) => evidenceOf(event))
   if (!restored.has('model'))
     return {
@@ -111,11 +126,20 @@ function findResume(facts: Facts, saves: readonly Save[], confidence: number): R
   const refused = refusedByTorch(loads, usable)
   if (refused !== undefined)
     return { canResume: found('no', { confidence: LIKELY, evidence, missing: [refused] }) }
-  const load = decidingLoad(loads)
-  const known = { confidence: Math.min(confidence, CERTAIN), evidence, how: howToResume(load, usable) }
+  const reached = loads.filter(isReachedAsIs)
+  const isEnough =
+    optionsOfStart(facts).length === 0 && restoredBy(facts, reached, usable).lacking.length === lacking.length
+  const load = decidingLoad(isEnough && reached.length > 0 ? reached : loads)
+  const isOpen = load.isWhole && load.truth !== false && isUnexplained(load.path)
+  const known = {
+    confidence: isOpen ? LIKELY : Math.min(confidence, CERTAIN),
+    evidence,
+    how: howToResume(facts, { load, isEnough }, usable),
+  }
   const missing = lacking.map((part) => `${WORDS[part] ?? part} not restored`)
   return {
     load,
+    isEnough,
     canResume: lacking.length === 0 ? found('yes', known) : found('partial', { ...known, missing }),
   }
 }
@@ -133,14 +157,16 @@ function removeStepUnlessKept(restored: Set<Part>, facts: Facts, loads: readonly
 const NEEDED: readonly Part[] = ['model', 'optimizer', 'step']
 
 /** Returns the needed parts. A schedule of the learning rate counts its own steps, unless `last_epoch` sets its beginning. */
-function neededParts({ events, training }: Facts): readonly Part[] {
+function neededParts({ events, training, run }: Facts): readonly Part[] {
   // Estimators keep the state of their optimizer, and boosting has none.
   if (training.every(({ engine, event }) => engine === 'estimator' || event.method === 'partial_fit'))
     return ['model', 'step']
   const hasSchedule = events.some(
-    ({ name, named }) =>
-      (name.startsWith('torch.optim.lr_scheduler.') || /^get_\w*schedule/.test(lastPart(name))) &&
-      !named.has('last_epoch'),
+    (event) =>
+      (/^torch\.optim\.lr_scheduler\.\w+$/.test(event.name) ||
+        /^get_\w*schedule/.test(lastPart(event.name))) &&
+      !event.named.has('last_epoch') &&
+      !run.placed.has(event),
   )
   return hasSchedule ? [...NEEDED, 'scheduler'] : NEEDED
 }
@@ -152,6 +178,14 @@ const WORDS: Partial<Record<Part, string>> = {
   scheduler: 'the schedule of the learning rate is',
 }
 
+/** Whether nothing in the program shows which checkpoint a library gets, if any. */
+const isUnexplained = (path: Value | undefined): boolean =>
+  path !== undefined &&
+  path.kind !== 'constant' &&
+  path.options.size === 0 &&
+  path.origins.length === 0 &&
+  !isGivenByCrucible(pathText(path))
+
 /** Whether a load belongs to an earlier run. Initial weights of the run, such as a pretrained backbone, are not its checkpoint. */
 function isOfEarlierRun(load: Load, saves: readonly Save[]): boolean {
   if (load.truth === false && load.options.length === 0) return false
@@ -160,7 +194,7 @@ function isOfEarlierRun(load: Load, saves: readonly Save[]): boolean {
   if (path === undefined || load.path === undefined) return true
   if (load.path.options.size > 0 || load.path.origins.length > 0) return true
   if (isGivenByCrucible(path)) return true
-  const written = saves.map((save) => pathText(save.path)).filter((text) => text !== undefined)
+  const written = saves.map((save) => pathText(placeOfSave(save).path)).filter((text) => text !== undefined)
   return written.length < saves.length || written.some((text) => firstFolder(text) === firstFolder(path))
 }
 
@@ -171,36 +205,95 @@ function firstFolder(path: string): string {
   return at === -1 ? bare : bare.slice(0, at)
 }
 
-/** The load that the command asks for, or that an option turns on. */
+/** The parts that loads restore, and the needed ones that they or the saves lack. */
+function restoredBy(
+  facts: Facts,
+  loads: readonly Load[],
+  saves: readonly Save[],
+): { restored: ReadonlySet<Part>; lacking: readonly Part[] } {
+  const restored = new Set<Part>(loads.flatMap(({ parts }) => [...parts]))
+  if (!loads.some(({ isWhole }) => isWhole) && loads.some((load) => restoresStep(facts, load)))
+    restored.add('step')
+  else if (!loads.some(({ isWhole }) => isWhole)) removeStepUnlessKept(restored, facts, loads)
+  const saved = new Set<Part>(saves.flatMap(({ parts }) => [...parts]))
+  const lacking = neededParts(facts).filter(
+    (part) => !restored.has(part) || (!saved.has(part) && part !== 'step'),
+  )
+  return { restored, lacking }
+}
+
+/** Whether the program comes to a load, and has a path for it, with the command as it is. */
+const isReachedAsIs = ({ truth, path }: Load): boolean => {
+  const needed = [...(path?.options ?? [])].filter((each) => each.given === undefined && isLeftOut(each))
+  return truth !== false && ((path?.origins.length ?? 0) > 0 || needed.length === 0)
+}
+
+/** The load that the command asks for, or that an option turns on, of the file with the most parts. */
 function decidingLoad(loads: readonly Load[]): Load {
+  const partsOf = ({ event, source = event }: Load): number => {
+    const others = loads.filter((load) => (load.source ?? load.event).node === source.node)
+    return new Set(others.flatMap(({ parts }) => [...parts])).size
+  }
+  const most = Math.max(...loads.map(partsOf))
+  const candidates = loads.filter((load) => partsOf(load) === most)
   return (
     loads.find((load) => load.truth !== false && isPathGiven(load)) ??
-    loads.find(
+    candidates.find(
       ({ event, options }) => options.length > 0 || event.guards.some(({ wants }) => wants !== undefined),
     ) ??
-    loads[0]!
+    candidates[0]!
   )
 }
 
 /** A path that depends on more options than this is not one that the user names. */
 const NAMED_MAX = 2
 
-function optionToResume(load: Load, saves: readonly Save[]): Option | undefined {
-  const asked = load.event.guards.flatMap(({ wants }) => (wants === undefined ? [] : [wants.option]))
+/** The option on the path of the file that is loaded, or the one of the innermost condition on the way to the load. */
+function optionToResume(
+  facts: Facts,
+  { load, isEnough }: Required<Pick<Resume, 'isEnough'>> & { load: Load },
+  saves: readonly Save[],
+): Option | undefined {
   // An option with a default, such as the folder of the results, turns nothing on.
   const inPath = [...(load.path?.options ?? [])]
-  const named = inPath.length > NAMED_MAX ? [] : inPath.filter((each) => truthOf(each.default) !== true)
-  return [...asked, ...named, ...load.options].find(
-    (option) => !saves.some((save) => namesPlace(save, option)),
+  const named = inPath.length > NAMED_MAX ? [] : inPath.filter(isLeftOut)
+  return [...named, ...optionsAsked(facts, load), ...optionsOfStart(facts)].find(
+    (option) => (!isEnough || option.given !== undefined) && !saves.some((save) => namesPlace(save, option)),
   )
 }
 
+/**
+ * Options that conditions on the way to the load ask for, the innermost first. An option that only chooses between calls that all reach
+ * the load is none of them, nor is one whose condition is true anyway.
+ */
+function optionsAsked(facts: Facts, { event }: Load): Option[] {
+  const ways = facts.events.filter(({ node }) => node === event.node).map(({ guards }) => askedBy(guards))
+  const asked = askedBy(event.guards).toReversed()
+  return asked.filter((option) => ways.every((way) => way.includes(option)))
+}
+
+const askedBy = (guards: readonly Guard[]): Option[] =>
+  guards.flatMap(({ wants, truth, condition }) => {
+    if (wants === undefined) return []
+    const isDecided = truth === undefined ? condition.options.size === 1 : truth === false
+    return isDecided || wants.option.given !== undefined ? [wants.option] : []
+  })
+
 /** Whether the command names the loaded file, such as `--resume last.pt`. */
 const isPathGiven = ({ path }: Load): boolean =>
-  [...(path?.options ?? [])].some((each) => each.given !== undefined && truthOf(each.default) !== true)
+  [...(path?.options ?? [])].some((each) => each.given !== undefined && isLeftOut(each))
 
-function howToResume(load: Load, saves: readonly Save[]): How {
-  const option = optionToResume(load, saves)
+/** Whether a first run leaves an option out: the program needs no value of it, and has no default. */
+const isLeftOut = ({ isRequired, default: initial }: Option): boolean =>
+  !isRequired && truthOf(initial) !== true
+
+function howToResume(
+  facts: Facts,
+  resume: Required<Pick<Resume, 'isEnough'>> & { load: Load },
+  saves: readonly Save[],
+): How {
+  const { load } = resume
+  const option = optionToResume(facts, resume, saves)
   return {
     option: option === undefined ? null : spelled(option, load.event.guards),
     call: evidenceOf(load.event).text,
@@ -209,17 +302,41 @@ function howToResume(load: Load, saves: readonly Save[]): How {
   }
 }
 
-/** The words that make the program continue, if it needs any. */
+/** The words that make the program continue, if it needs any: those with which the program certainly can reach the load. */
 function findResumeOption(
   facts: Facts,
-  { canResume: { confidence, evidence }, load }: Resume,
+  { canResume, load, isEnough = false }: Resume,
   saves: readonly Save[],
 ): Findings['resumeOption'] {
-  const option = load === undefined ? undefined : optionToResume(load, saves)
+  const { confidence, evidence } = canResume
+  const option = load === undefined ? undefined : optionToResume(facts, { load, isEnough }, saves)
   if (load === undefined || option === undefined)
     return notKnown<string>('no option makes the program continue')
+  if (canResume.how?.isGiven === true) return notKnown<string>('the command gives the option already')
   const words = optionWords(facts, load, option)
-  return words === undefined
-    ? notKnown<string>(`what value ${option.name} takes`)
-    : found(words, { confidence: Math.min(confidence, CERTAIN - 0.03), evidence })
+  if (words === undefined) return notKnown<string>(`what value ${option.name} takes`)
+  const after = facts.again(words.replace(`"${RESTORED}"`, STANDS_FOR_RESTORED))
+  if (after === undefined) return notKnown<string>('the command does not pass options on to the program')
+  const resumed = findResume(after, savesOf(after), confidence, ({ truth }) => truth !== false)
+  const isReached = resumed.canResume.value === canResume.value && resumed.canResume.how?.isGiven === true
+  if (!isReached || movesSaves(after) || !isLoaded(resumed, option, words))
+    return notKnown<string>(`whether ${option.name} is enough`)
+  return found(words, { confidence: Math.min(confidence, CERTAIN - 0.03), evidence })
 }
+
+/** Whether an option changes where the program saves, and not only what it loads. */
+const movesSaves = (facts: Facts): boolean =>
+  savesOf(facts).some((save) => pathText(placeOfSave(save).path)?.startsWith(STANDS_FOR_RESTORED) === true)
+
+/** A path in place of the one that Crucible gives, for a second reading of the program. */
+const STANDS_FOR_RESTORED = 'restored-by-crucible/restored-checkpoint'
+
+/** Whether a program that gets the words loads what they name. */
+function isLoaded({ load }: Resume, { key }: Option, words: string): boolean {
+  if (!words.includes(RESTORED)) return load !== undefined
+  const text = pathText(load?.path)
+  if (text !== undefined && !text.includes('{}')) return text.includes(lastName(STANDS_FOR_RESTORED))
+  return [...(load?.path?.options ?? [])].some((option) => option.key === key)
+}
+
+const lastName = (path: string): string => path.slice(path.lastIndexOf('/') + 1)

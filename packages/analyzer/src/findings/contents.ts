@@ -82,20 +82,25 @@ function addContents(parts: Set<Part>, value: Value, text: string): void {
   }
   if (value.kind === 'instance') {
     if (isModelClass(value)) parts.add('model')
+    else if (isState(text)) for (const part of STATE_PARTS) parts.add(part)
     return
   }
   const name = nameOf(value)
-  if (name.endsWith('TrainState.create'))
-    for (const part of ['model', 'optimizer', 'step'] as const) parts.add(part)
-  else if (isState(text)) for (const part of ['model', 'optimizer', 'step'] as const) parts.add(part)
+  if (name.endsWith('TrainState.create')) for (const part of STATE_PARTS) parts.add(part)
+  else if (isState(text)) for (const part of STATE_PARTS) parts.add(part)
   else if (value.kind === 'made' && isModelCall(name)) parts.add('model')
   else if (!isTensor(value) && partOfName(text) === 'model') parts.add('model')
 }
 
 const STATE_METHODS = new Set(['state_dict', 'get_model_state_dict', 'unwrap_model', '__getstate__'])
 /** Whether a name denotes the whole of parameters, optimizer and step in programs for JAX. */
-const isState = (text: string): boolean =>
-  ['state', 'train_state', 'ckpt_state'].includes(lastPart(text).toLowerCase())
+function isState(text: string): boolean {
+  const name = lastPart(text).toLowerCase()
+  return name === 'state' || STATES.some((state) => name === `${state}_state`)
+}
+
+const STATE_PARTS: readonly Part[] = ['model', 'optimizer', 'step']
+const STATES = ['train', 'training', 'ckpt', 'replicated', 'unreplicated', 'new', 'saved']
 
 function addEntry(parts: Set<Part>, key: string, entry: Value): void {
   const own = contentsOf(entry, '')
@@ -131,9 +136,14 @@ export function itemsOf(value: Value | undefined, node: SyntaxNode | undefined):
 /** Functions that give their argument in another form. */
 const CONVERSIONS = new Set(['device_get', 'unreplicate', 'to_state_dict', 'to_bytes', 'dumps'])
 
-/** The name in `step`, `self.step` and `step + 1`; empty for calls, whose result has a part by its value. */
+/** The name in `step`, `self.step`, `step + 1` and `unreplicate(step)`; empty for other calls, whose result has a part by its value. */
 function nameIn(node: SyntaxNode): string {
   if (node.type === 'identifier' || node.type === 'attribute') return node.text
+  if (node.type === 'call') {
+    const called = lastPart(childAt(node, 'function')?.text ?? '')
+    const [first] = parts(childAt(node, 'arguments') ?? node)
+    return CONVERSIONS.has(called) && first !== undefined ? nameIn(first) : ''
+  }
   return node.type === 'binary_operator' ? nameIn(childAt(node, 'left')!) : ''
 }
 

@@ -13,6 +13,7 @@ import {
   type Value,
 } from '../values'
 import { isMegatronTraining } from '../options/megatron'
+import type { ModelsUsed } from '../memory/models'
 import { findHeaviness } from './heaviness'
 import { trainingArguments } from './implied-saves'
 
@@ -21,16 +22,24 @@ type DeviceFindings = Pick<
   'gpuUse' | 'needsGpu' | 'multiGpu' | 'multiGpuStyle' | 'gpuCount' | 'cannotRun'
 >
 
-export function findDevices(facts: Facts): DeviceFindings {
+type Known = Pick<Findings, 'data' | 'epochs' | 'steps' | 'batchSize'>
+
+export function findDevices(facts: Facts, known: Known, models: ModelsUsed): DeviceFindings {
   const cannotRun = findObstacles(facts)
-  const hard = facts.events.flatMap((event) =>
-    isCalled(event) && needsCuda(event) ? [evidenceOf(event)] : [],
+  const called = facts.events.filter(isCalled)
+  const hard = called.flatMap((event) =>
+    needsCuda(event) && event.guards.filter(isFallback).every((guard) => isEitherWay(guard, event, called))
+      ? [evidenceOf(event)]
+      : [],
   )
   const stops = [...stopsWithoutGpu(facts), ...launchStops(facts)]
-  const soft = facts.events.flatMap((event) => (mayUseGpu(event) ? [evidenceOf(event)] : []))
+  const soft = facts.events.flatMap((event) =>
+    mayUseGpu(event) && !isSwitchedOff(event) ? [evidenceOf(event)] : [],
+  )
   const use = gpuUse(facts, {
     hard: [...stops, ...hard],
     soft,
+    heaviness: () => findHeaviness(facts, known, models),
     isOther: cannotRun.value?.some((each) => each === 'tpu' || each === 'ipu') ?? false,
   })
   const styles = stylesOf(facts)
@@ -70,35 +79,80 @@ const isCuda = (text: string | undefined): boolean =>
 
 /** Whether the condition asks for a GPU, so that the program also works without one. */
 function isFallback(guard: Guard): boolean {
+  if (guard.truth !== undefined) return false
   const text = guard.text.toLowerCase()
   return (
-    ['is_available', 'cuda', 'gpu', 'device_count', 'distributed', 'ddp'].some((word) =>
-      text.includes(word),
-    ) && guard.truth === undefined
+    asksForCuda(guard.condition) ||
+    ['cuda', 'gpu', 'device', 'cpu', 'distributed', 'ddp'].some((word) => text.includes(word))
   )
 }
 
-/** A device that is certainly a GPU. */
+/** Whether the program makes a call on both sides of a condition, as with one process and with several. */
+function isEitherWay(
+  { file, line, text }: Guard,
+  { node }: CallEvent,
+  called: readonly CallEvent[],
+): boolean {
+  const isOpposite = (other: Guard): boolean =>
+    other.file === file &&
+    other.line === line &&
+    (other.text === `not (${text})` || text === `not (${other.text})`)
+  return called.some((other) => other.node === node && other.guards.some(isOpposite))
+}
+
+/** Whether an option without a value, or with a negative number, keeps the program from a call. */
+const isSwitchedOff = ({ guards }: CallEvent): boolean =>
+  guards.some(({ truth, wants }) => {
+    if (truth !== false || wants === undefined || wants.option.given !== undefined) return false
+    const initial = constantOf(wants.option.default)
+    return initial === null || (typeof initial === 'number' && initial < 0)
+  })
+
+/** Functions that report whether there is a GPU. */
+const QUESTIONS = new Set([
+  'torch.cuda.is_available',
+  'torch.cuda.device_count',
+  'torch.accelerator.is_available',
+  'torch.accelerator.device_count',
+  'tensorflow.test.is_gpu_available',
+])
+
+/** Whether a value depends on whether there is a GPU, also through functions of the project. */
+function asksForCuda(value: Value | undefined): boolean {
+  if (value === undefined) return false
+  if (value.kind === 'made')
+    return (
+      QUESTIONS.has(value.call.name) ||
+      (value.call.name === 'bool' && value.call.positional.some(asksForCuda))
+    )
+  if (value.kind === 'either') return value.values.some(asksForCuda)
+  return value.kind === 'unknown' && (value.of ?? []).some(asksForCuda)
+}
+
+/** A device that is certainly a GPU: `cuda`, `cuda:1`, or the ordinal of one. */
 function isCudaDevice(value: Value | undefined): boolean {
   if (value === undefined) return false
   return alternatives(value).every((each) => {
     if (each.kind === 'unknown') return each.text?.startsWith('cuda') === true
     if (each.kind === 'made' && each.call.method === 'device') return isCudaDevice(each.call.positional[0])
-    return isCuda(textOf(each))
+    const ordinal = numberOf(each)
+    return isCuda(textOf(each)) || (ordinal !== undefined && Number.isInteger(ordinal) && ordinal >= 0)
   })
 }
 
+/** Functions that make a device and stop if it is missing, unlike `torch.device`. */
+const DEVICES = new Set(['torchtune.utils.get_device'])
+
 function needsCuda(event: CallEvent): boolean {
-  if (event.guards.some(isFallback)) return false
   if (isMegatronTraining(event)) return true
   const { name, method, positional, named } = event
   if (method === 'cuda' && !name.startsWith('torch.backends')) return true
-  if (method === 'to' || name === 'torch.device') return isCudaDevice(positional[0] ?? named.get('device'))
+  if (method === 'to' || DEVICES.has(name)) return isCudaDevice(positional[0] ?? named.get('device'))
   if (name === 'torch.cuda.set_device') return true
   if (method === 'init_process_group') return textOf(named.get('backend') ?? positional[0]) === 'nccl'
   if (name.startsWith('deepspeed.initialize')) return true
   if (name === 'lightning.Trainer' || name.endsWith('Fabric'))
-    return isCuda(textOf(named.get('accelerator'))) || (numberOf(named.get('gpus')) ?? 0) > 0
+    return isCuda(textOf(named.get('accelerator'))) || isSomeGpus(named.get('gpus'))
   if (name.endsWith('TrainingArguments') || name.startsWith('trl.'))
     return constantOf(named.get('fp16')) === true
   if (name.endsWith('BitsAndBytesConfig')) return true
@@ -116,28 +170,40 @@ function launchStops({ launch: { launcher, settings }, launchConfig }: Facts): E
   return path === undefined ? [] : [{ file: path, line: 1, text: isMulti ? type : 'mixed_precision: fp16' }]
 }
 
+/** `gpus=2`, `gpus=[0, 1]`, and `gpus=-1` for all. */
+const isSomeGpus = (value: Value | undefined): boolean =>
+  value?.kind === 'list' ? value.items.length > 0 : (numberOf(value) ?? 0) !== 0
+
+/** Places where the program certainly stops if there is no GPU: no other condition is on the way. */
 function stopsWithoutGpu({ run }: Facts): Evidence[] {
   return run.stops.flatMap(({ kind, guards, condition, text, file, line }) => {
     const place = { file, line, text }
-    const asks = (guard: Guard | undefined): boolean =>
-      guard !== undefined &&
-      guard.text.includes('is_available') &&
-      guard.text.includes('not ') &&
-      guard.truth === undefined
-    if (kind !== 'assert') return asks(guards.at(-1)) ? [place] : []
-    const isCondition = condition !== undefined && text.includes('is_available')
-    return isCondition ? [place] : []
+    const asking = kind === 'assert' ? undefined : guards.findIndex(isNoGpu)
+    if (asking === -1) return []
+    const others = guards.filter((_, at) => at !== asking)
+    const isCertain = others.every(({ truth }) => truth === true)
+    const isStop = kind !== 'assert' || asksForCuda(condition)
+    return isCertain && isStop ? [place] : []
   })
 }
 
-function mayUseGpu({ name, method }: CallEvent): boolean {
+/** `if not torch.cuda.is_available()`, `if torch.cuda.device_count() == 0` */
+const isNoGpu = ({ condition, text, truth }: Guard): boolean =>
+  truth === undefined &&
+  asksForCuda(condition) &&
+  ['not ', '== 0', '< 1', '== False', 'is False'].some((sign) => text.includes(sign))
+
+function mayUseGpu({ name, method, argumentTexts }: CallEvent): boolean {
+  // `torch.device('cuda' if args.gpu else 'cpu')`
+  if (name === 'torch.device' && argumentTexts.some((text) => text.includes('cuda'))) return true
   if (name.startsWith('torch.cuda.') || name.startsWith('torch.accelerator')) return true
   if (AUTOMATIC.some((prefix) => name.startsWith(prefix))) return true
   return (
     method === 'cuda' ||
     name.endsWith('Accelerator') ||
     name.endsWith('Fabric') ||
-    name.endsWith('device_count')
+    name.endsWith('device_count') ||
+    name === 'torch_geometric.device'
   )
 }
 
@@ -147,15 +213,17 @@ const AUTOMATIC = ['lightning.Trainer', 'keras.', 'tensorflow.', 'jax.', 'flax.'
 interface Signs {
   hard: Evidence[]
   soft: Evidence[]
+  /** The call that makes a run on a CPU take days. */
+  heaviness: () => Evidence | undefined
   isOther: boolean
 }
 
-function gpuUse(facts: Facts, { hard, soft, isOther }: Signs): Findings['gpuUse'] {
+function gpuUse(facts: Facts, { hard, soft, heaviness: find, isOther }: Signs): Findings['gpuUse'] {
   if (isOther) return found('none', { confidence: LIKELY })
   if (hard.length > 0) return found('hard', { confidence: CERTAIN, evidence: hard })
   const isAutomatic = facts.training.some(({ engine }) => engine === 'hugging-face')
   if (soft.length === 0 && !isAutomatic) return found('none', { confidence: LIKELY + 0.1 })
-  const heaviness = findHeaviness(facts)
+  const heaviness = find()
   if (heaviness !== undefined)
     return found('practical', { confidence: LIKELY, evidence: [heaviness, ...soft] })
   return found('optional', { confidence: LIKELY, evidence: soft, missing: ['how long a run takes on a CPU'] })
@@ -164,7 +232,7 @@ function gpuUse(facts: Facts, { hard, soft, isOther }: Signs): Findings['gpuUse'
 function stylesOf(facts: Facts): Map<string, Evidence> {
   const styles = new Map<string, Evidence>()
   for (const event of facts.events) {
-    const style = styleOf(event)
+    const style = isSwitchedOff(event) ? undefined : styleOf(event)
     if (style !== undefined && !styles.has(style)) styles.set(style, evidenceOf(event))
   }
   for (const definition of facts.run.calls.keys()) {
@@ -181,6 +249,7 @@ function stylesOf(facts: Facts): Map<string, Evidence> {
 const STYLES: Readonly<Record<string, string>> = {
   DistributedDataParallel: 'ddp',
   DataParallel: 'dp',
+  data_parallel: 'dp',
   FullyShardedDataParallel: 'fsdp',
   fully_shard: 'fsdp',
   Accelerator: 'accelerate',

@@ -3,6 +3,7 @@ import { argument, lastPart, optionsOf } from '../facts'
 import { truthOfGuards, type Interpreter } from '../interpreter'
 import { constant, constantOf, constructionOf, numberOf, textOf, type CallEvent } from '../values'
 import type { Part } from './contents'
+import { placeOfLightning } from './places'
 import { ALL, inWords, WEIGHTS, type Save } from './save'
 
 function implied(
@@ -29,9 +30,11 @@ export function lightningSaves(fit: CallEvent): Save[] {
   )
   if (enabled === false || constantOf(trainer.named.get('fast_dev_run')) === true) return []
   const callback = callbackOf(trainer, 'ModelCheckpoint')
-  if (callback === undefined) return [implied(trainer, { parts: ALL, every: '1 epoch' })]
+  const place = placeOfLightning(trainer, callback)
+  if (callback === undefined) return [{ ...implied(trainer, { parts: ALL, every: '1 epoch' }), place }]
   const isWeights = constantOf(callback.named.get('save_weights_only')) === true
-  return [implied(callback, { parts: isWeights ? WEIGHTS : ALL, every: everyOfCallback(callback) })]
+  const every = everyOfCallback(callback)
+  return [{ ...implied(callback, { parts: isWeights ? WEIGHTS : ALL, every }), place }]
 }
 
 function everyOfCallback(callback: CallEvent): string | undefined {
@@ -120,6 +123,7 @@ export function megatronSaves(event: CallEvent, { options }: Interpreter): Save[
       isPeriodic: interval !== undefined,
       options: save.given === undefined ? [save] : [],
       path: save.given,
+      place: { path: save.given, isFolder: true },
     },
   ]
 }
@@ -131,5 +135,6 @@ export function boosterSaves(train: CallEvent): Save[] {
   if (callback === undefined) return []
   const rounds = numberOf(callback.named.get('interval') ?? constant(100))
   const every = rounds === undefined ? undefined : inWords(rounds, 'step')
-  return [{ ...implied(callback, { parts: WEIGHTS, every }), path: argument(callback, 'directory', 0) }]
+  const path = argument(callback, 'directory', 0)
+  return [{ ...implied(callback, { parts: WEIGHTS, every }), path, place: { path, isFolder: true } }]
 }

@@ -6,6 +6,8 @@ import type { Part } from './contents'
 
 export interface Load {
   event: CallEvent
+  /** The call that reads the file, if that is another one. */
+  source?: CallEvent | undefined
   parts: Set<Part>
   /** Whether the library itself continues at the right step. */
   isWhole: boolean

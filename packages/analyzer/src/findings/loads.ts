@@ -1,12 +1,20 @@
 /** Calls that restore the state of an earlier run. */
 import { HOOK } from '../calls'
 import { openedPath } from '../files'
-import { argument, lastPart, nameOf, type Facts } from '../facts'
-import type { CallEvent, Taint, Value } from '../values'
-import { contentsOf, partOfName, roleOf, type Part } from './contents'
+import { argument, nameOf, type Facts } from '../facts'
+import { truthOf, type CallEvent, type Option, type Taint, type Value } from '../values'
+import { argumentNode, contentsOf, itemsOf, partOfName, roleOf, type Part } from './contents'
 import { impliedLoads } from './implied-loads'
 import { situation, WHOLE, type Load, type Situation } from './load'
-import { isGivenByCrucible, pathText, placeOf } from './places'
+import {
+  isAccelerator,
+  isDeepSpeedEngine,
+  isFabricCall,
+  isGivenByCrucible,
+  pathText,
+  placeOf,
+  placeOfSave,
+} from './places'
 import type { Save } from './save'
 import { partsOfTrackable, savedItems } from './saves'
 
@@ -48,7 +56,7 @@ const libraryOf = ({ name }: CallEvent): string => name.slice(0, name.indexOf('.
 
 /** Whether a path is that of a save, which may have an ending such as `.tmp` until it is complete. */
 function isSamePlace(path: Value | undefined, save: Save): boolean {
-  const saved = openedPath(placeOf(save.event, save.path).path)
+  const saved = openedPath(placeOfSave(save).path)
   if ([...(path?.options ?? [])].some((option) => saved?.options.has(option))) return true
   if (isGivenByCrucible(pathText(path))) return true
   const texts = [pathText(path), pathText(saved)].map((text) => text?.split('{')[0])
@@ -56,29 +64,26 @@ function isSamePlace(path: Value | undefined, save: Save): boolean {
 }
 
 function ownLoad(event: CallEvent): Load | undefined {
-  const { method, name, receiver } = event
+  const { method, name } = event
   if (method === 'load_state_dict' || method === '__setstate__') return stateDictLoad(event)
   if (method === 'assign') return variableLoad(event)
   const base = { ...situation(event), isWhole: false, path: event.positional[0] }
-  if (method === 'load_state' && (nameOf(receiver).includes('Accelerator') || name.startsWith('?')))
+  if (method === 'load_state' && (isAccelerator(event) || name.startsWith('?')))
     return { ...base, parts: new Set(WHOLE), path: argument(event, 'input_dir', 0) }
-  if (
-    method === 'load_checkpoint' &&
-    (nameOf(receiver).startsWith('deepspeed') || lastPart(event.receiverText).includes('engine'))
-  )
-    return { ...base, parts: new Set(WHOLE) }
-  if (
-    method === 'load' &&
-    (nameOf(receiver).includes('Fabric') || lastPart(event.receiverText) === 'fabric')
-  ) {
+  if (method === 'load_checkpoint' && isDeepSpeedEngine(event)) return { ...base, parts: new Set(WHOLE) }
+  if (method === 'load' && isFabricCall(event)) {
     const state = argument(event, 'state', 1)
     return state === undefined
       ? undefined
       : { ...base, parts: contentsOf(state, event.argumentTexts[1]), path: event.positional[0] }
   }
+  if (name.startsWith('timm.') && (method === 'resume_checkpoint' || method === 'resume_task_checkpoint'))
+    return { ...base, parts: new Set(WHOLE), path: argument(event, 'checkpoint_path', 1) }
   if (method === 'restore' || method === 'read') return restoreLoad(event, base)
   if (name.startsWith('flax.training.checkpoints.restore_checkpoint')) {
-    const parts = contentsOf(argument(event, 'target', 1), event.argumentTexts[1])
+    const target = argument(event, 'target', 1)
+    const named = itemsOf(target, argumentNode(event, 1)).map(({ part }) => part)
+    const parts = new Set([...contentsOf(target, event.argumentTexts[1]), ...named])
     parts.delete('step')
     return { ...base, parts }
   }
@@ -120,6 +125,7 @@ function stateDictLoad(event: CallEvent): Load | undefined {
   return {
     ...situation(event),
     isWhole: false,
+    source: origin.call,
     parts: new Set([role === 'step' ? 'model' : role]),
     path: origin.call.positional[0] ?? origin.call.named.get('f'),
   }
@@ -134,7 +140,15 @@ function variableLoad(event: CallEvent): Load | undefined {
 }
 
 /** Functions that read a file of an earlier run. */
-const LOADERS = new Set(['load', 'load_file', 'load_checkpoint', 'restore', 'unpickle', 'torch_load'])
+const LOADERS = new Set([
+  'load',
+  'load_file',
+  'load_checkpoint',
+  'load_base_checkpoint',
+  'restore',
+  'unpickle',
+  'torch_load',
+])
 
 function restoreLoad(event: CallEvent, base: Situation): Load | undefined {
   const { name, receiver } = event
@@ -179,6 +193,19 @@ export function restoresStep(facts: Facts, load: Load): boolean {
       engine === 'keras' && depends(event.named.get('initial_epoch') ?? { options: new Set(), origins: [] }),
   )
 }
+
+/** The options with which the training starts where a loaded file says; none if it starts there anyway. */
+export function optionsOfStart({ loops }: Facts): Option[] {
+  return [...loops].flatMap((loop) => {
+    const start = startOf(loop.iterated)
+    // The start is a constant without these options.
+    const isConstant = 'kind' in start && (start as Value).kind === 'constant'
+    return isConstant && start.origins.length > 0 ? [...start.options].filter(isOff) : []
+  })
+}
+
+const isOff = ({ default: initial, given }: Option): boolean =>
+  given === undefined && truthOf(initial) === false
 
 /** A number read from a loaded file, rather than the file's existence. */
 function isStateOf(call: CallEvent, key: string | undefined): boolean {

@@ -16,7 +16,7 @@ export function modelName(event: CallEvent): string | undefined {
     if (NO_MODELS.some((word) => name.includes(word))) return undefined
     return textOf(argument(event, 'pretrained_model_name_or_path', 0))
   }
-  if (name === 'timm.create_model') return textOf(argument(event, 'model_name', 0))
+  if (name.startsWith('timm.') && method === 'create_model') return textOf(argument(event, 'model_name', 0))
   if (name.startsWith('torchvision.models.') && !name.includes('()')) return method
   if (
     name.startsWith('keras.applications.') &&

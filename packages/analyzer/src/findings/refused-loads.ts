@@ -14,6 +14,10 @@ const REFUSED: { what: string; isOne: (value: Value) => boolean }[] = [
     isOne: (value) => value.kind === 'made' && value.call.name.startsWith('numpy.'),
   },
   {
+    what: 'configurations of yacs or OmegaConf',
+    isOne: (value) => value.kind === 'made' && /^(?:yacs|omegaconf)\./.test(value.call.name),
+  },
+  {
     what: 'objects such as an argparse.Namespace',
     isOne: (value) => value.kind === 'instance' || (value.kind === 'dict' && value.isNamespace === true),
   },

@@ -1,6 +1,7 @@
 /** A call that saves a checkpoint. */
 import type { CallEvent, Option, Value } from '../values'
 import type { Part } from './contents'
+import type { Place } from './places'
 
 export interface Save {
   event: CallEvent
@@ -14,6 +15,8 @@ export interface Save {
   /** Interval in words: `2 epochs`; `undefined` if it depends on more than a count. */
   every: string | undefined
   path: Value | undefined
+  /** Where a library saves by its settings. */
+  place?: Place | undefined
 }
 
 export const ALL: ReadonlySet<Part> = new Set(['model', 'optimizer', 'scheduler', 'step', 'random', 'scaler'])

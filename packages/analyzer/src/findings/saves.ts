@@ -4,6 +4,7 @@ import { truthOfGuards } from '../interpreter'
 import { numberOf, type CallEvent, type Every, type Value } from '../values'
 import { argumentNode, contentsOf, itemsOf, type Item, type Part } from './contents'
 import { boosterSaves, huggingFaceSaves, kerasSaves, lightningSaves, megatronSaves } from './implied-saves'
+import { isFabricCall } from './places'
 import { ALL, inWords, WEIGHTS, type Save } from './save'
 
 export function savesOf(facts: Facts): Save[] {
@@ -96,10 +97,9 @@ function objectParts(event: CallEvent, value: Value | undefined, position: numbe
 }
 
 function partsOfSaveMethod(event: CallEvent): ReadonlySet<Part> | undefined {
-  const { name, receiver, receiverText } = event
+  const { name, receiver } = event
   const owner = nameOf(receiver)
-  if (owner.includes('Fabric') || lastPart(receiverText) === 'fabric')
-    return contentsOf(argument(event, 'state', 1), event.argumentTexts[1])
+  if (isFabricCall(event)) return contentsOf(argument(event, 'state', 1), event.argumentTexts[1])
   if (name.startsWith('tensorflow.train.Checkpoint')) return partsOfTrackable(receiver)
   if (name.includes('CheckpointManager') || owner.includes('CheckpointManager')) {
     const given = event.named.get('args') ?? event.positional[1] ?? event.named.get('items')
@@ -138,8 +138,16 @@ function ownSave({ event, parts }: { event: CallEvent; parts: ReadonlySet<Part> 
     truth: truthOfGuards(event.guards),
     options: optionsOf(event),
     every: isInLoop ? everyOf(event, facts) : undefined,
-    path: event.named.get('f') ?? event.positional[1] ?? event.positional[0],
+    path: pathOfSave(event),
   }
+}
+
+/** The file of a saving function is its second argument, that of a saving method its first. */
+function pathOfSave(event: CallEvent): Value | undefined {
+  const named = ['f', 'filename', 'filepath', 'path'].map((name) => event.named.get(name))
+  return (
+    named.find((value) => value !== undefined) ?? event.positional[SAVERS[event.name] === undefined ? 0 : 1]
+  )
 }
 
 /** Methods that a library calls while it trains. */
@@ -158,7 +166,7 @@ const HOOKS = [
 function everyOf(event: CallEvent, facts: Facts): string | undefined {
   const counted = event.guards
     .map(({ condition }) => everyIn(condition))
-    .filter((every) => every !== undefined)
+    .filter((every) => every !== undefined && !isOfProcess(every.unitText))
   const last = counted.at(-1)
   const loop = event.loops.filter((each) => facts.loops.has(each)).at(-1)
   if (last !== undefined) {
@@ -170,6 +178,9 @@ function everyOf(event: CallEvent, facts: Facts): string | undefined {
     return intervalOfManager(event)
   return intervalOfManager(event) ?? inWords(1, isOuter(loop.id, facts) ? 'epoch' : 'step')
 }
+
+/** `rank % gpus == 0` chooses a process, not a step. */
+const isOfProcess = (text: string): boolean => /rank|gpu|process/i.test(text)
 
 function intervalOfManager({ receiver }: CallEvent): string | undefined {
   if (receiver?.kind !== 'made') return undefined

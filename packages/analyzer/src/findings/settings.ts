@@ -5,7 +5,7 @@ import type { Loop } from '../flow'
 import { constantOf, numberOf, setting, textOf, type CallEvent, type Value } from '../values'
 import { isMegatronTraining, megatronOption } from '../options/megatron'
 import { settingsOf } from './devices'
-import { endOf } from '../rounds'
+import { endOf, leftAfter } from '../rounds'
 import { isOuter } from './saves'
 
 type Precision = NonNullable<Findings['precision']['value']>
@@ -165,7 +165,7 @@ function batchOf(event: CallEvent): number | undefined {
 /** Whether a call is for a test: loaders for validation have their own batch sizes. */
 function isForTest({ argumentTexts, within }: CallEvent): boolean {
   const text = [argumentTexts[0] ?? '', ...within].join(' ').toLowerCase()
-  return ['val_', 'valid', 'test', 'eval'].some((word) => text.includes(word))
+  return ['val_', '_val', 'valid', 'test', 'eval'].some((word) => text.includes(word))
 }
 
 /** Returns an option or a constant whose name denotes a batch size. */
@@ -252,7 +252,22 @@ function findLength(facts: Facts): Pick<Findings, 'epochs' | 'steps'> {
     const counted = found(end, { confidence, evidence })
     return isEpochLoop(loop, facts) ? { ...nothing, epochs: counted } : { ...nothing, steps: counted }
   }
-  return nothing
+  return { ...nothing, ...stepsOfBreak(outer) }
+}
+
+/** Steps after which the program leaves a loop over its data. */
+function stepsOfBreak(loops: readonly Loop[]): Partial<Pick<Findings, 'steps'>> {
+  for (const loop of loops.filter(({ kind }) => kind === 'for')) {
+    const steps = leftAfter(loop)
+    if (steps !== undefined && steps > 0)
+      return {
+        steps: found(steps, {
+          confidence: LIKELY,
+          evidence: [{ file: loop.file, line: loop.line, text: loop.variable }],
+        }),
+      }
+  }
+  return {}
 }
 
 function lengthOfLibrary({

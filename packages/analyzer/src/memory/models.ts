@@ -38,8 +38,10 @@ export function modelsOf(facts: Facts): ModelsUsed {
     const found = publishedModel(event)
     return found === undefined ? [] : [{ event, ...found }]
   })
-  // A program often loads one model twice: to train it, and to evaluate what it saved.
-  const distinct = used.filter(({ name }, at) => used.findIndex((other) => other.name === name) === at)
+  const distinct = used.filter((each, at) => {
+    const first = used.find(({ name }) => name === each.name)!
+    return used.indexOf(first) === at || (isLoadedAnyway(facts, first) && isLoadedAnyway(facts, each))
+  })
   const known = distinct.filter(({ model }) => model !== undefined)
   const adapted = adaptedModels(facts)
   const isAdapted = (event: CallEvent): boolean => adapted === 'any' || adapted.includes(event)
@@ -63,6 +65,15 @@ export function modelsOf(facts: Facts): ModelsUsed {
     unknown: distinct.filter(({ model }) => model === undefined).map(({ name }) => name),
   }
 }
+
+/**
+ * Whether a model is in memory while the program trains, whatever its options are. A program often loads one model twice: in one of two ways, or
+ * again after the training, to evaluate what it saved.
+ */
+const isLoadedAnyway = ({ events, firstTraining }: Facts, { event }: { event: CallEvent }): boolean =>
+  events.indexOf(event) < firstTraining &&
+  event.loops.length === 0 &&
+  event.guards.every(({ truth }) => truth === true)
 
 const IMAGENET_CLASSES = 1000
 
@@ -126,6 +137,10 @@ function adaptedModels({ events }: Facts): readonly CallEvent[] | 'any' {
 export const isAdapter = ({ name, method }: CallEvent): boolean =>
   ['LoraConfig', 'LoraModel', 'AdaLoraConfig', 'IA3Config'].includes(method) || name === 'peft.get_peft_model'
 
+/** Trainers of TRL that compare with a second model, which they do not train. */
+const isReferenceTrainer = ({ name }: CallEvent): boolean =>
+  /^trl\.\w*(?:DPO|KTO|GRPO|PPO|Online)\w*Trainer$/.test(name)
+
 function isFrozenModel({ events, run }: Facts, model: CallEvent): boolean {
   const isModel = (value: Value | undefined): boolean =>
     value !== undefined && alternatives(value).some((each) => each.kind === 'made' && each.call === model)
@@ -136,6 +151,8 @@ function isFrozenModel({ events, run }: Facts, model: CallEvent): boolean {
         event.method === 'requires_grad_' &&
         constantOf(event.positional[0]) === false &&
         isModel(event.receiver),
-    ) || run.frozen.some(isModel)
+    ) ||
+    run.frozen.some(isModel) ||
+    events.some((event) => isReferenceTrainer(event) && isModel(argument(event, 'ref_model', 1)))
   )
 }

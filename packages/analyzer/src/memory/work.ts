@@ -21,6 +21,9 @@ const PER_SECOND: Readonly<Record<'half' | 'full', Interval>> = {
 /** Seconds that a step takes however small its work is: starts of kernels, data, logs. */
 const STEP_OVERHEAD = { low: 0.002, high: 0.06 }
 
+/** Operations of a day on the CPUs of one machine: a training reaches about 0.5e12 a second. */
+export const OPERATIONS_OF_DAY = 24 * 3600 * 0.5e12
+
 export interface RunWork {
   /** Multiplications of a forward pass of one sample. */
   multiplications: number
@@ -71,6 +74,8 @@ export const DATA_SAMPLES: Readonly<Record<string, number>> = {
   'imagenet-1k': 1_281_167,
   imagenet2012: 1_281_167,
   CocoDetection: 118_287,
+  Places365: 1_803_460,
+  cnn_dailymail: 287_113,
   imdb: 25_000,
   ag_news: 120_000,
   squad: 87_599,

@@ -40,6 +40,7 @@ function addArgument(run: Interpreter, event: CallEvent): Value {
       constant(action === 'store_true' ? false : action === 'store_false' ? true : null),
     type: action === 'store_const' ? undefined : typeName(named.get('type')),
     isFlag,
+    standsAlone: textOf(named.get('nargs')) === '?' && constantOf(named.get('const')) === true,
     isRequired: constantOf(named.get('required')) === true || !longest.startsWith('-'),
     at: event,
   })

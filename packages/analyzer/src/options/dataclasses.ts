@@ -109,7 +109,9 @@ function argumentsOfBase(
   if (config?.kind === 'dict') for (const [key, value] of config.entries) result.set(key, value)
   for (const arg of run.args) {
     const name = arg.split('=')[0]!
-    if (!name.startsWith('--') || run.options.some((option) => option.name === name)) continue
+    const isOther = run.options.some((option) => option.name === name) && !run.baseOptions.has(name)
+    if (!name.startsWith('--') || isOther) continue
+    run.baseOptions.add(name)
     const key = name.slice(2).split('-').join('_')
     result.set(key, addOption(run, { names: [name], key, default: unknown(), at: event }))
   }
@@ -128,7 +130,7 @@ function argumentsOfBase(
 }
 
 /** Classes of Hugging Face's libraries that hold the settings of a Trainer. */
-function isTrainingArguments(name: string): boolean {
+export function isTrainingArguments(name: string): boolean {
   const last = name.slice(name.lastIndexOf('.') + 1)
   return (
     last.endsWith('TrainingArguments') ||

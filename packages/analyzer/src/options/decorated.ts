@@ -2,7 +2,7 @@
 import type { Frame, Interpreter } from '../interpreter'
 import { parameterName, childAt, parts, type SyntaxNode } from '../syntax'
 import { constant, constantOf, textOf, type FunctionDefinition, type Value } from '../values'
-import { hydraConfig } from './hydra'
+import { configOfFile, hydraConfig } from './hydra'
 import { parametersAsOptions } from './functions'
 import { addOption } from './option'
 
@@ -21,6 +21,11 @@ export function bindDecorated(
   const names = calls.map((call) => (childAt(call, 'function') ?? call).text)
   const hydra = calls.find((_, at) => names[at]!.endsWith('hydra.main') || names[at] === 'main')
   if (hydra !== undefined) return hydraArguments(run, { definition, call: hydra }, frame)
+  if (names.some((name) => name.endsWith('config.parse'))) {
+    run.style = 'hydra'
+    const place = { file: definition.file.path, line: definition.node.line }
+    return firstParameter(definition, configOfFile(run, place))
+  }
   if (names.some((name) => name.endsWith('.option') || name === 'option' || name.endsWith('.argument')))
     return clickArguments(run, { definition, calls }, frame)
   if (names.some((name) => name.endsWith('app.command') || name.endsWith('app.callback'))) {
@@ -37,10 +42,14 @@ function hydraArguments(
 ): Map<string, Value> {
   run.style = 'hydra'
   const config = hydraConfig(run, { call, file: definition.file.path }, { ...frame, scope: definition.scope })
-  const first = childAt(definition.node, 'parameters')?.children[0]
+  return firstParameter(definition, config)
+}
+
+function firstParameter({ node }: FunctionDefinition, value: Value): Map<string, Value> {
+  const first = childAt(node, 'parameters')?.children[0]
   const name = first === undefined ? undefined : parameterName(first)
   const result = new Map<string, Value>()
-  if (name !== undefined) result.set(name, config)
+  if (name !== undefined) result.set(name, value)
   return result
 }
 

@@ -28,7 +28,8 @@ export function parametersAsOptions(
       written === undefined ? undefined : run.evaluate(written, { ...frame, scope: definition.scope })
     const fallback = value === undefined ? unknown() : typerDefault(value)
     const isFlag = fallback.kind === 'constant' && typeof fallback.value === 'boolean'
-    const names = [`--${name.split('_').join('-')}`, `--${name}`]
+    const spellings = [`--${name.split('_').join('-')}`, `--${name}`]
+    const names = run.style === 'fire' ? spellings.toReversed() : spellings
     const at = { file: definition.file, node: parameter }
     named.set(
       name,

@@ -2,20 +2,38 @@
 import type { Frame, Interpreter } from '../interpreter'
 import { folderOf, joined, valueOf } from '../project'
 import { childAt, type SyntaxNode } from '../syntax'
-import { constant, dict, textOf, unknown, type CallEvent, type Option, type Value } from '../values'
+import {
+  constant,
+  constantOf,
+  dict,
+  setting,
+  textOf,
+  unknown,
+  type CallEvent,
+  type Option,
+  type Value,
+} from '../values'
 
-/** `hydra.compose` and `hydra.utils.instantiate`. */
+/** Functions that make an object of a configuration, and the key with the name of its class. */
+const INSTANTIATORS: readonly (readonly [string, string])[] = [
+  ['utils.instantiate', '_target_'],
+  ['config.instantiate', '_component_'],
+  ['instantiate', '_target_'],
+]
+
+/** `hydra.utils.instantiate`, and that of torchtune. */
 export function hydraResult(run: Interpreter, event: CallEvent, frame: Frame): Value | undefined {
-  if (!event.name.endsWith('utils.instantiate') && event.name !== 'instantiate') return undefined
+  const key = INSTANTIATORS.find(([name]) => event.name === name || event.name.endsWith(`.${name}`))?.[1]
+  if (key === undefined) return undefined
   const [first] = event.positional
-  const target = first?.kind === 'dict' ? textOf(first.entries.get('_target_')) : undefined
+  const target = textOf(setting(first, key))
   if (target === undefined) return undefined
   const at = target.lastIndexOf('.')
   const module = run.module(target.slice(0, at), event.node, frame)
   const name = target.slice(at + 1)
   const member = module.kind === 'module' ? module.scope.names.get(name) : undefined
   const entries = new Map([...(first?.kind === 'dict' ? first.entries : []), ...event.named])
-  entries.delete('_target_')
+  entries.delete(key)
   return instantiator(run, { target: member, name: target, entries, event }, frame)
 }
 
@@ -42,10 +60,14 @@ export function hydraConfig(
   frame: Frame,
 ): Value {
   const settings = new Map<string, string>()
+  let version: Value | undefined
   for (const argument of childAt(call, 'arguments')?.children ?? []) {
     if (argument.type !== 'keyword_argument') continue
-    const value = textOf(run.evaluate(childAt(argument, 'value')!, frame))
-    if (value !== undefined) settings.set(childAt(argument, 'name')!.text, value)
+    const name = childAt(argument, 'name')!.text
+    const value = run.evaluate(childAt(argument, 'value')!, frame)
+    const text = textOf(value)
+    if (text !== undefined) settings.set(name, text)
+    if (name === 'version_base') version = value
   }
   const chosen = wordAfter(run.args, '--config-name')
   const folder = joined(folderOf(file), settings.get('config_path') ?? '')
@@ -56,7 +78,28 @@ export function hydraConfig(
     return unknown()
   }
   for (const arg of run.args) applyOverride(run, { config, arg, folder })
-  return asOptions(run, { config, prefix: '', file: joined(folder, withEnding(name)) })
+  if (changesFolder(config, version)) run.changesFolder = true
+  return asOptions(run, { config, prefix: '', file: joined(folder, withEnding(name)), whole: config })
+}
+
+/** The configuration that `@torchtune.config.parse` gives to its function: a file, with changes on the command line. */
+export function configOfFile(run: Interpreter, { file, line }: { file: string; line: number }): Value {
+  const path = wordAfter(run.args, '--config')
+  const config = path === undefined ? undefined : run.project.data(path, file)
+  if (path === undefined || config?.kind !== 'dict') {
+    run.project.obstacle(file, line, 'needs a configuration: name its file with --config')
+    return unknown()
+  }
+  for (const arg of run.args) applyOverride(run, { config, arg, folder: '' })
+  return asOptions(run, { config, prefix: '', file: path, whole: config })
+}
+
+/** Until version 1.1 Hydra runs the program in a folder of each run. Source: https://hydra.cc/docs/upgrades/1.1_to_1.2/changes_to_job_working_dir/ */
+function changesFolder(config: Dict, version: Value | undefined): boolean {
+  const set = constantOf(setting(setting(setting(config, 'hydra'), 'job'), 'chdir'))
+  if (typeof set === 'boolean') return set
+  const base = constantOf(version)
+  return version === undefined || (typeof base === 'string' && Number(base) < 1.2)
 }
 
 const withEnding = (name: string): string => (name.endsWith('.yaml') ? name : `${name}.yaml`)
@@ -138,12 +181,13 @@ function overrideValue(text: string): Value {
 /** Makes every leaf of the configuration an option. */
 function asOptions(
   run: Interpreter,
-  { config, prefix, file }: { config: Dict; prefix: string; file: string },
+  { config, prefix, file, whole }: { config: Dict; prefix: string; file: string; whole: Dict },
 ): Value {
   const entries = new Map<string, Value>()
-  for (const [key, value] of config.entries) {
+  for (const [key, written] of config.entries) {
+    const value = resolved(written, whole)
     if (value.kind === 'dict') {
-      entries.set(key, asOptions(run, { config: value, prefix: `${prefix}${key}.`, file }))
+      entries.set(key, asOptions(run, { config: value, prefix: `${prefix}${key}.`, file, whole }))
       continue
     }
     const isGiven = run.args.some((arg) => arg.startsWith(`${prefix}${key}=`))
@@ -154,6 +198,8 @@ function asOptions(
       default: value,
       given: isGiven ? value : undefined,
       isRequired: false,
+      isFlag: false,
+      standsAlone: false,
       type: undefined,
       file,
       line: 1,
@@ -162,4 +208,16 @@ function asOptions(
     entries.set(key, { ...value, options: new Set([option]) })
   }
   return { ...dict(entries) }
+}
+
+/** A text with `${name}` of other entries in their places; `${now:...}` and the like stay. */
+function resolved(value: Value, whole: Dict): Value {
+  const text = textOf(value)
+  if (text?.includes('${') !== true) return value
+  return constant(
+    text.replaceAll(/\$\{([\w.]+)\}/g, (reference: string, path: string) => {
+      const found = constantOf(path.split('.').reduce<Value | undefined>(setting, whole))
+      return found === undefined || found === null ? reference : String(found)
+    }),
+  )
 }

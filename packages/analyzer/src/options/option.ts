@@ -10,6 +10,8 @@ export interface NewOption {
   /** The type of the values, as the library names it. */
   type?: string | undefined
   isFlag?: boolean
+  /** Whether its value may be left out, which turns it on. */
+  standsAlone?: boolean
   isRequired?: boolean
   /** Place of the option's definition. */
   at: Pick<CallEvent, 'file' | 'node'>
@@ -25,6 +27,8 @@ export function addOption(run: Interpreter, { names, key, at, ...rest }: NewOpti
     default: rest.default,
     given: words === undefined ? undefined : readWords(words, { ...rest, isFlag, name: names[0] ?? key }),
     isRequired: rest.isRequired ?? false,
+    isFlag,
+    standsAlone: rest.standsAlone ?? false,
     type: rest.type,
     file: at.file.path,
     line: at.node.line,

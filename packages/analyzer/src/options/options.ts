@@ -8,6 +8,7 @@ import { functionResult } from './functions'
 import { hydraResult } from './hydra'
 import { lightningResult } from './lightning'
 import { megatronResult } from './megatron'
+import { yacsResult } from './yacs'
 
 /** Returns the result of a call about options; `undefined` for every other call. */
 export function optionsResult(run: Interpreter, event: CallEvent, frame: Frame): Value | undefined {
@@ -18,6 +19,7 @@ export function optionsResult(run: Interpreter, event: CallEvent, frame: Frame):
     functionResult(run, event, frame) ??
     hydraResult(run, event, frame) ??
     lightningResult(run, event, frame) ??
-    megatronResult(run, event, frame)
+    megatronResult(run, event, frame) ??
+    yacsResult(run, event)
   )
 }
