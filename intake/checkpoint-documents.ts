@@ -54,6 +54,8 @@ const storedAt = innerPath.regex(
   'must name a file of a checkpoint of the job',
 )
 
+const subMs = whole.max(999_999)
+
 const manifestFile = z
   .object({
     path: innerPath,
@@ -63,6 +65,9 @@ const manifestFile = z
     mode: whole,
     storedAt: storedAt.optional(),
     modifiedAtMs: whole.optional(),
+    modifiedNs: subMs.optional(),
+    isOlder: z.boolean().optional(),
+    linkedTo: innerPath.optional(),
   })
   .refine((file) => file.parts.length === Math.ceil(file.sizeBytes / CHECKPOINT_PART_BYTES), {
     path: ['parts'],
@@ -91,6 +96,16 @@ export const manifest: z.ZodType<Manifest> = z.object({
   uploadMs: whole.optional(),
   files: z.array(manifestFile),
   links: z.array(manifestLink).optional(),
+  folders: z
+    .array(
+      z.object({
+        path: innerPath,
+        mode: whole,
+        modifiedAtMs: whole.optional(),
+        modifiedNs: subMs.optional(),
+      }),
+    )
+    .optional(),
   copiedFrom: z.object({ jobId: z.string(), checkpoint: z.string() }).optional(),
   resumePath: z.union([z.literal('.'), innerPath], 'must be "." or a relative path without ".."'),
   sha256: sha256.optional(),

@@ -56,7 +56,8 @@ export async function downloadCheckpoint(
     if (wanted !== undefined && !isMeant(checkpoint, wanted)) continue
     const badFiles = await fetchInto(context, { jobId, ...good }, target)
     if (badFiles.length === 0) {
-      const { files, totalBytes: sizeBytes, resumePath } = manifest
+      const { files, resumePath } = manifest
+      const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0)
       const facts = { files: files.length, sizeBytes, resumePath, damaged }
       return { checkpoint, folder: target, ...facts }
     }

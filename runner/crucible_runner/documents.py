@@ -70,6 +70,10 @@ def _stored_at(value: Any, at: str) -> str:
     return path
 
 
+# The time of the last write, and the nanoseconds within that millisecond.
+_TIME = {"modifiedAtMs": whole(), "modifiedNs": whole(0, 999_999)}
+
+
 def _manifest_file(value: Any, at: str) -> dict:
     checked = record(
         {
@@ -79,7 +83,7 @@ def _manifest_file(value: Any, at: str) -> dict:
             "digest": _sha256,
             "mode": whole(),
         },
-        optional={"storedAt": _stored_at, "modifiedAtMs": whole()},
+        optional={"storedAt": _stored_at, **_TIME, "isOlder": boolean, "linkedTo": inner_path},
     )(value, at)
     wanted = -(-checked["sizeBytes"] // PART_BYTES)
     if len(checked["parts"]) != wanted:
@@ -294,6 +298,7 @@ MANIFEST = record(
         "epoch": whole(),
         "saveMs": whole(),
         "links": list_of(_manifest_link),
+        "folders": list_of(record({"path": inner_path, "mode": whole()}, _TIME)),
         "copiedFrom": record({"jobId": text, "checkpoint": text}),
         "uploadMs": whole(),
         "sha256": _sha256,

@@ -1,11 +1,15 @@
 """The keys of the object store (storage/layout.ts has the same keys for the other side)."""
 
+import hashlib
 import re
 from typing import NamedTuple, Optional, Tuple
 
 # A step has at most twelve digits, so that names sort as numbers do.
 STEP_DIGITS_MAX = 12
 STEP_MAX = 10**STEP_DIGITS_MAX - 1
+
+# S3 allows keys of 1,024 bytes, of which this much is left for a path.
+_PATH_BYTES_MAX = 700
 
 # Folder for the store's own temporary files, if it needs one.
 TEMPORARY_FOLDER = ".tmp"
@@ -56,6 +60,13 @@ def parse_manifest_name(name: str) -> Optional[int]:
 def stored_at(checkpoint: CheckpointId, path: str, revision: int = 1) -> str:
     """Returns the path of a file that was uploaded with this revision of a checkpoint, relative to the job's checkpoint folder."""
     return "%s/%s/%s" % (checkpoint.name, "files" if revision == 1 else "files.%d" % revision, path)
+
+
+def place_of(checkpoint: CheckpointId, path: str, revision: int = 1) -> str:
+    """Returns the same for paths that fit into a key, and another place for longer ones."""
+    encoded = path.encode("utf-8")
+    is_short = len(encoded) <= _PATH_BYTES_MAX
+    return stored_at(checkpoint, path if is_short else ".long/" + hashlib.sha256(encoded).hexdigest(), revision)
 
 
 def parse_range(name: str) -> Optional[Tuple[int, int]]:

@@ -26,7 +26,8 @@ open(os.path.join(os.environ['CRUCIBLE_CHECKPOINT_DIR'].encode(), b'bad\\xff.pt'
     expect(await world.artifact('ü ß\n#?.txt')).toBe('kept')
     const remarks = await machine.remarks()
     expect(remarks).toMatch(/the artifact b'bad\\xff\.txt' is not kept: its name is not UTF-8/)
-    expect(remarks).toMatch(/the name of its file b'bad\\xff\.pt' is not UTF-8: rename it/)
+    expect(remarks).toMatch(/Left out of the checkpoints: bad\\xff\.pt \(its name is not UTF-8: rename it\)/)
+    expect(result.warning?.kind).toBe('left-out')
   })
 
   itInAll('may remove them all: what the order names elsewhere is kept', async () => {

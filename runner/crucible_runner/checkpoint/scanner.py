@@ -3,12 +3,12 @@
 import os
 import threading
 import time
-from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence
+from typing import Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence
 
 from ..clock import Clock
 from ..documents import HELPER_SAVED, parse
 from ..paths import Paths, read_plain
-from ..process.processes import OpenFile, open_for_writing
+from ..process.processes import OpenFile, open_for_writing, world_size_of
 from ..process.symptoms import is_full
 from ..progress import Progress
 from ..store.retry import Remark, Trouble
@@ -105,6 +105,7 @@ class Scanner:
         self._ended_ms: Optional[int] = None
         self._open_since_ms: Dict[tuple, int] = {}
         self._pids: Callable[[], List[int]] = lambda: []
+        self._world_size: Optional[int] = None
         self._remark: Remark = lambda _: None
         self.records = Records(rules.quiet_ms)
         self.saves = Generations((), (), rules.quiet_ms)
@@ -113,6 +114,8 @@ class Scanner:
         self._held_formats = Formats(paths.held)
         self.seen: List[Seen] = []
         """Newest first."""
+        self.left_out: Mapping[str, str] = {}
+        """Members of the directory that cannot be stored, with the reasons."""
 
     def begin(self, trouble: Trouble, remark: Remark, pids: Callable[[], List[int]], past: Past) -> None:
         """`pids` names the processes that may be writing."""
@@ -154,6 +157,7 @@ class Scanner:
                 self.seen = self._declared(declaration, now)
                 return self.seen
             tree = scan(self._directory, self._rules.wanted)
+            self.left_out = tree.odd
             self.records.observe(
                 tree, lambda path: looks_like_text(os.path.join(self._directory, path)), now.at_ms, now.step
             )
@@ -203,7 +207,7 @@ class Scanner:
         generation = seen.generation
         if generation.is_superseded and seen.until_ms - seen.since_ms < self._quiet_ms and ended_well is None:
             return Standing(None)
-        now = Circumstances(seen.until_ms, self._progress.step(), self._open_file, ended_well)
+        now = Circumstances(seen.until_ms, self._progress.step(), self._open_file, ended_well, self._read_world_size)
         return self._judge.judge(seen.selection, generation, self.saves, now)
 
     def standing_of_uploaded(self, generation: Generation) -> Standing:
@@ -211,7 +215,7 @@ class Scanner:
         if generation.selection is None:
             return Standing(None)
         until_ms = self._clock.mono_ms() if self._ended_ms is None else self._ended_ms
-        now = Circumstances(until_ms, self._progress.step(), self._open_file, None)
+        now = Circumstances(until_ms, self._progress.step(), self._open_file, None, self._read_world_size)
         return self._judge.judge(generation.selection, generation, self.saves, now)
 
     def step_in(self, seen: Seen) -> Optional[int]:
@@ -225,6 +229,12 @@ class Scanner:
         if seen.until_ms - seen.since_ms < self._quiet_ms:
             return Standing(None)
         return Standing(Evidence(COMPLETE, "next", "the next checkpoint was begun"))
+
+    def _read_world_size(self) -> Optional[int]:
+        """Launchers such as torchrun start every process with it. Remembered, because the processes may have ended."""
+        if self._world_size is None:
+            self._world_size = world_size_of(self._pids())
+        return self._world_size
 
     def _open_file(self, selection: Selection) -> Optional[str]:
         """Returns words about a file of the checkpoint that a process has open for writing. A file that is only appended to, or stays open
@@ -318,7 +328,9 @@ class Scanner:
 
     def _declared(self, declaration: _Declaration, now: _First) -> List[Seen]:
         tree = scan_declared(self._directory, declaration.path, self._rules.wanted.walls)
-        selection = select_declared(tree, declaration.path, declaration.step)
+        around = scan(self._directory, self._rules.wanted)
+        self.left_out = around.odd
+        selection = select_declared(tree, declaration.path, declaration.step, around, declaration.written_ns)
         if selection is None or newest_change_ns(selection) > declaration.written_ns:
             return []  # the program is rewriting it; the next declaration reports when it is complete
         first = self._known.get(selection.signature, now)

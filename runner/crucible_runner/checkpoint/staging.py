@@ -6,7 +6,7 @@ import os
 import shutil
 import urllib.parse
 from contextlib import closing, suppress
-from typing import Dict
+from typing import Dict, Iterable
 
 from ..paths import remove_tree
 from ..walls import NO_WALLS, OutsideWalls, Walls, path_of
@@ -86,6 +86,16 @@ def stage(staged: Staged, directory: str, selection: Selection, is_copied: bool,
     for file in selection.files.keys() - databases - beside:
         # Programs append to records in place.
         staged.add(file, os.path.join(directory, file), is_copied or is_record(file))
+
+
+def stage_older(staged: Staged, directory: str, files: Iterable[str], is_copied: bool, is_record: IsRecord) -> None:
+    """Sets older files aside. A file that vanishes or cannot be read is left out."""
+    staged.remove()
+    for file in files:
+        source = os.path.join(directory, file)
+        with suppress(OSError):
+            if not (is_database(file) and staged.add_database(file, source)):
+                staged.add(file, source, is_copied or is_record(file))
 
 
 def link_opened(descriptor: int, source: str, target: str) -> bool:

@@ -12,9 +12,11 @@ from .evidence import COMPLETE, Evidence
 from .generations import Generation
 from .scanner import Scanner, Seen
 from .manifest import Taken, manifest_bytes, put_manifest
+from .names import unit_of
 from .restore import Found
-from .sending import Candidate, Sender, Settings, Uploaded, check_names
-from .staging import Staged, stage
+from .scan import Selection
+from .sending import Candidate, Sender, Settings, Uploaded
+from .staging import Staged, stage, stage_older
 
 _SCAN_SECONDS = 0.5
 # Once the workload has ended, a local error (such as an unreadable file) is permanent.
@@ -30,6 +32,22 @@ class _Final(NamedTuple):
 
     is_in_good_order: bool
     left_ms: LeftMs
+
+
+class _Older(NamedTuple):
+    """The older files and folders next to the newest checkpoint."""
+
+    signature: frozenset
+    since_ms: int
+    """The first scan (monotonic) that found them so."""
+    of: CheckpointId
+    """The checkpoint whose manifest lists them."""
+    tried: Set[object]
+    """The units that were uploaded, or could not be."""
+
+
+_ALL_STORED = "all stored"
+"""Takes the place of a unit in `tried` once the manifest lists everything that is stored."""
 
 
 class Checkpoints:
@@ -60,6 +78,9 @@ class Checkpoints:
         self._last_signature: Optional[frozenset] = None
         self._last_since_ms = -1
         self._last_began_ms: Optional[int] = None
+        self._older: Optional[_Older] = None
+        self._with_all_older: Optional[Selection] = None
+        """The last one whose older files and folders are stored, as far as they can be."""
         self._is_hurried = False
         self._said = ""
         self._final: Optional[_Final] = None
@@ -135,13 +156,16 @@ class Checkpoints:
                 candidate = self._find()
                 if candidate is not None:
                     self._upload(candidate)
-                    self._trouble.passed()
-                    pauses.reset()
+                elif self._complete_older():
+                    pass
                 elif is_final:
                     return
                 else:
                     # A short quiet period must be seen before it is over.
                     self._wake.wait(min(_SCAN_SECONDS, self._scanner.scan_seconds))
+                    continue
+                self._trouble.passed()
+                pauses.reset()
             except (Changed, Taken) as reason:
                 self._remark("a checkpoint was dropped: %s" % reason)
                 failures += is_final
@@ -175,6 +199,43 @@ class Checkpoints:
                 continue
             return self._as_candidate(seen, evidence, grown)
         return None
+
+    def _complete_older(self) -> bool:
+        """Adds an older unit that the program keeps, or all that are stored already, to the manifest of the newest stored checkpoint, and
+        takes those out that the program has deleted. Returns False when there is nothing to do."""
+        seen = self._scanner.seen[0] if self._scanner.seen else None
+        uploaded = self.uploads[-1] if self.uploads else None
+        if seen is None or uploaded is None or seen.selection.signature != self._last_signature:
+            return False
+        selection, older = seen.selection, self._older
+        if selection is self._with_all_older:
+            return False
+        signature = frozenset([*selection.older.items(), *selection.older_links.items()])
+        if older is None or older.signature != signature or older.of is not uploaded.checkpoint:
+            older = self._older = _Older(signature, seen.until_ms, uploaded.checkpoint, set())
+        is_quiet = self._final is not None or seen.until_ms - older.since_ms >= self._scanner.quiet_ms // 2
+        if not is_quiet:
+            return False
+        lacking = [unit_of(path) for path in self._sender.not_stored(selection.older)]
+        unit = next((each for each in lacking if each not in older.tried), _ALL_STORED)
+        if unit in older.tried or not self._sender.lacks_older(uploaded, selection):
+            self._with_all_older = selection
+            return False
+        self._send_older(uploaded, selection, unit)
+        older.tried.add(unit)
+        return True
+
+    def _send_older(self, uploaded: Uploaded, selection: Selection, unit: object) -> None:
+        files = [path for path in self._sender.not_stored(selection.older) if unit_of(path) == unit]
+        staged = Staged(self._settings.staging, self._scanner.walls)
+        try:
+            stage_older(staged, self._settings.directory, files, self._sender.is_written_in_place, self._scanner.records)
+            manifest = self._sender.send_older(uploaded, selection, staged, lambda _: self._is_out_of_time())
+            self._put(uploaded.checkpoint, manifest)
+        finally:
+            staged.remove()
+        self._sender.remember(uploaded.checkpoint, selection, manifest)
+        self.uploads[-1] = uploaded._replace(revision=manifest["revision"], manifest=manifest)
 
     def _evidence(self, seen: Seen, is_newest: bool, final: Optional[_Final]) -> Optional[Evidence]:
         evidence, hindrance = self._scanner.standing(seen, final.is_in_good_order if final is not None else None)
@@ -285,7 +346,6 @@ class Checkpoints:
     def _upload(self, candidate: Candidate) -> None:
         began_ms = self._clock.mono_ms()
         seen = candidate.seen
-        check_names(seen.selection)
         staged = Staged(self._settings.staging, self._scanner.walls)
         try:
             stage(staged, seen.directory, seen.selection, self._sender.is_written_in_place, self._scanner.records)
@@ -330,7 +390,7 @@ class Checkpoints:
         )
         kept = self.uploads[:-1] if candidate.revision > 1 else self.uploads
         self.uploads = (kept + [uploaded])[-_UPLOADS_REMEMBERED:]
-        self._sender.remember(candidate, manifest)
+        self._sender.remember(candidate.checkpoint, seen.selection, manifest)
         self._note(candidate.checkpoint, candidate.evidence, seen.generation, candidate.is_step_known)
 
     def _is_not_worth_it(self, files: Dict[str, FileUp], began_ms: int) -> bool:
