@@ -20,6 +20,8 @@ export interface MachineRecord {
   attempt: number
   storeUrl: string
   runnerSha256: string
+  /** The job's directory, which its later attempts on this host use too; missing if the machine's directory holds the job's files. */
+  folder?: string
   /** The user of its commands; missing for the worker's user. */
   user?: JobUser
 }
@@ -66,6 +68,8 @@ export interface Paths {
   root: string
   machines: string
   staging: string
+  /** Directories of jobs that run as the worker's user. */
+  jobs: string
   tombstones: string
   machine(attemptId: string): string
   tombstone(attemptId: string): string
@@ -79,6 +83,7 @@ export function createPaths(root: string): Paths {
     machines,
     tombstones,
     staging: join(root, 'staging'),
+    jobs: join(root, 'jobs'),
     machine: (attemptId) => join(machines, attemptId),
     tombstone: (attemptId) => join(tombstones, `${attemptId}.json`),
   }
@@ -92,6 +97,11 @@ export function isMachineId(id: string): boolean {
 export function handleOf({ owner, realised, launchedAtMs }: MachineRecord): MachineHandle {
   const { attemptId } = owner
   return { backend: 'local', kind: 'machine', id: attemptId, attemptId, realised, launchedAtMs }
+}
+
+/** The directory with the files that the job's commands may reach, if it is not the machine's own. */
+export function jobFolder({ folder, user }: MachineRecord): string | undefined {
+  return folder ?? user?.folder
 }
 
 /** All records of one machine with a directory. */

@@ -40,7 +40,7 @@ def workload_environment(facts: Facts, own: Mapping[str, str]) -> Dict[str, str]
     result = {name: value for name, value in own.items() if _PASSED.fullmatch(name)}
     result["PATH"] = _path_with_python(result.get("PATH", os.defpath), facts.paths)
     if facts.has_user:
-        result.update(variables(facts.paths.home, facts.paths.scratch, result["PATH"]))
+        result.update(variables(facts.paths.home, facts.paths.short_scratch(), result["PATH"]))
     result.update(_own_variables(facts))
     return result
 

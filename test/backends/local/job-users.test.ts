@@ -187,7 +187,7 @@ describe('a job with a user of its own', () => {
       ].join('\n'),
     )
     expect(await resultOf(job)).toMatchObject({ outcome: 'succeeded', progress: { step: 3 } })
-    expect(await outputOf(job)).toEqual(['to-stream', `crucible ${folderOf(job)}/scratch`])
+    expect(await outputOf(job)).toEqual(['to-stream', `crucible ${folderOf(job)}/t`])
     await h.backend.terminate(job.handle, patiently())
     expect(existsSync(folderOf(job))).toBe(false)
   })
