@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { link, open, readFile, readdir, rename, unlink } from 'node:fs/promises'
+import { access, link, open, readFile, readdir, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { MachineHandle, OwnerTags, RealisedOffer } from '../../core/handle'
 import { BackendError } from '../errors'
@@ -62,6 +62,8 @@ export const FILES = {
   /** The runner reads it and claims the attempt with its content. */
   machineId: 'machine-id',
   console: 'console.log',
+  /** The runner writes it when the job's program has ended: from then on it only uploads. */
+  programEnded: 'program-ended',
 } as const
 
 export interface Paths {
@@ -111,6 +113,8 @@ export interface MachineFiles {
   ending?: EndingRecord
   ended?: EndedRecord
   notice?: NoticeRecord
+  /** The program has ended: its slots and GPUs are free. */
+  hasProgramEnded: boolean
 }
 
 /** `undefined` without such a machine. */
@@ -118,11 +122,12 @@ export async function readMachine(paths: Paths, id: string): Promise<MachineFile
   const at = (name: string): string => join(paths.machine(id), name)
   const machine = await readJson<MachineRecord>(at(FILES.machine))
   if (machine === undefined) return undefined
-  const [process, ending, ended, notice] = await Promise.all([
+  const [process, ending, ended, notice, hasProgramEnded] = await Promise.all([
     readJson<ProcessIdentity>(at(FILES.process)),
     readJson<EndingRecord>(at(FILES.ending)),
     readJson<EndedRecord>(at(FILES.ended)),
     readJson<NoticeRecord>(at(FILES.notice)),
+    isThere(at(FILES.programEnded)),
   ])
   return {
     machine,
@@ -130,6 +135,17 @@ export async function readMachine(paths: Paths, id: string): Promise<MachineFile
     ending,
     ended,
     notice,
+    hasProgramEnded,
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await access(path)
+    return true
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false
+    throw error
   }
 }
 

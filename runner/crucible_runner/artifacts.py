@@ -5,6 +5,7 @@ import os
 import threading
 from typing import Callable, Dict, List, Optional, Tuple
 
+from .amounts import in_bytes
 from .clock import Clock
 from .control.saving import Saving
 from .documents import is_utf8
@@ -183,6 +184,13 @@ class Keeper:
                 if is_over():
                     raise GaveUp("no time was left for %d artifacts" % len(waiting))
         self._trouble.passed()
+
+    def words_of(self, found: Dict[str, str]) -> str:
+        """Returns a sentence about what is going to be kept, before the first byte is sent."""
+        files = "1 artifact" if len(found) == 1 else "%d artifacts" % len(found)
+        sizes = [_size_of(path) for path in found.values()]
+        told = (files, in_bytes(sum(sizes)), in_bytes(max(sizes, default=0)), self._gib_max)
+        return "keeping %s: %s in all, %s in the largest; one artifact may have %d GiB" % told
 
     def _tell_of(self, name: str, status: os.stat_result) -> None:
         done = "%d of %d artifacts are kept" % (len(self.kept), self._total)

@@ -30,6 +30,7 @@ class Paths:
         self.machine_id = self._at("machine-id")
         self.send_name = self._at("send-name")
         self.drain = self._at("drain.json")
+        self.program_ended = self._at("program-ended")
         self.work = self._of_job("work")
         self.output = self._of_job("output")
         self.checkpoints = self._of_job("checkpoints")
@@ -98,6 +99,7 @@ class Paths:
         for path in (self.staging, self.held, self.restoring):
             remove_tree(path)
         remove_tree(self.login)
+        remove_tree(self.program_ended)
         os.makedirs(self.saved)
         os.makedirs(self.logs, exist_ok=True)
         if self._has_user:

@@ -13,6 +13,7 @@ from .helpers import install_helpers
 from .inputs.bundle import Fetcher
 from .inputs.fetching import Inputs
 from .inputs.input_cache import InputCache, default_folder
+from .paths import write_whole
 from .process.environment import Facts
 from .report import result_of
 from .resuming import Resuming
@@ -156,6 +157,7 @@ class Stages:
         attempt = self._attempt
         attempt.enter("finishing")
         ending = self._checked_outputs(ending)
+        self._note_program_ended()
         if self._end_of_workload is not None:
             attempt.checkpointing.uploads.finish(self._end_of_workload, self._left_ms)
             is_last = ending.outcome != "stopped" or ending.reason in _FINAL_REASONS
@@ -179,12 +181,21 @@ class Stages:
         self._warning = {"kind": "missing-outputs", "text": text, "sinceMs": context.clock.wall_ms()}
         return ending
 
+    def _note_program_ended(self) -> None:
+        """Lets another job have the place on a shared host while this one only uploads."""
+        try:
+            write_whole(self._context.paths.program_ended, b"")
+        except OSError as error:
+            self._context.remark("the end of the program cannot be noted: %s" % error)
+
     def _keep_artifacts(self, is_over: IsOver) -> None:
         context, keeper, paths = self._context, self._attempt.keeper, self._context.paths
         try:
             found, remarks = find_artifacts(paths.output, paths.work, self._attempt.order["outputs"], keeper.walls)
             for remark in remarks:
                 context.remark(remark)
+            if found:
+                context.remark(keeper.words_of(found))
             bounded(lambda: keeper.keep(found, is_over), is_over)
             if len(keeper.kept) < len(found):
                 context.remark("%d of %d artifacts are kept" % (len(keeper.kept), len(found)))

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { layout } from '../../storage/layout'
 import { JOB, useWorlds } from './world'
@@ -53,6 +53,25 @@ open(os.path.join(os.environ['CRUCIBLE_CHECKPOINT_DIR'].encode(), b'bad\\xff.pt'
     const next = await world.launch({ attempt: 2, run: 'cd "$CRUCIBLE_CHECKPOINT_DIR"; cat latest/a host' })
     await next.end()
     expect(await next.output()).toEqual(['1', 'host'])
+  })
+
+  it('may leave links to other folders in its outputs: they are not followed, and what is kept is counted first', async () => {
+    const world = createWorld()
+    const datasets = join(world.folder, 'datasets')
+    mkdirSync(datasets)
+    writeFileSync(join(datasets, 'rows.csv'), 'not an output')
+    const machine = await world.launch({
+      outputs: ['out', 'plots/*', 'rows.csv'],
+      run: `mkdir out plots; echo w > out/model.bin; cd plots; ln -s ${datasets} ../out/data; ln -s ${datasets} data
+        echo p > loss.png; ln -s ${datasets}/rows.csv ../rows.csv; cp loss.png "$CRUCIBLE_OUTPUT_DIR"; ln -s ${datasets} "$CRUCIBLE_OUTPUT_DIR"`,
+    })
+    const { artifacts } = await machine.end()
+    expect(artifacts.map(({ path }) => path)).toEqual(['loss.png', 'out/model.bin', 'plots/loss.png'])
+    const remarks = await machine.remarks()
+    for (const name of ['out/data', 'plots/data', 'rows.csv', 'datasets'])
+      expect(remarks).toContain(`${name} is not kept: it points outside the job's directories`)
+    expect(remarks).toContain('keeping 3 artifacts: 6 bytes in all, 2 bytes in the largest; one artifact may have 1024 GiB')
+    expect(existsSync(join(machine.root, 'program-ended'))).toBe(true)
   })
 
   it('may make a folder of what was a file in an attempt before: both are kept, and the newer one is shown', async () => {

@@ -3,6 +3,7 @@
 import threading
 from typing import Callable, Dict, List, NamedTuple, Optional, Set
 
+from ..amounts import in_bytes
 from ..clock import Clock, in_words
 from ..keys import CheckpointId, Keys
 from ..store.base import Store, StoreError
@@ -366,8 +367,8 @@ class Checkpoints:
         self._remember(candidate, manifest, began_ms)
         self.upload_ms = self._clock.mono_ms() - began_ms
         files = "1 file" if len(staged.stamps) == 1 else "%d files" % len(staged.stamps)
-        told = (candidate.checkpoint.name, files, manifest["totalBytes"] / 1e6, in_words(self.upload_ms))
-        words = "checkpoint %s is stored (%s, %.1f MB, %s); " % told
+        told = (candidate.checkpoint.name, files, in_bytes(manifest["totalBytes"]), in_words(self.upload_ms))
+        words = "checkpoint %s is stored (%s, %s, %s); " % told
         self._remark("%s%s: %s" % (words, _word(candidate.evidence), candidate.evidence.text))
 
     def _remember(self, candidate: Candidate, manifest: dict, began_ms: int) -> None:
