@@ -10,6 +10,7 @@ from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTupl
 
 from ..documents import is_utf8
 from ..walls import NO_WALLS, Walls
+from .databases import join_wal
 from .names import Unit, is_ignored, is_record, is_unfinished, unit_of
 from .pointers import read_pointers
 
@@ -265,6 +266,7 @@ def _collect(directory: str, paths: List[str], wanted: Filter) -> Tree:
                 tree.odd[shown(path)] = "it cannot be read: %s" % error.strerror
             elif error.errno not in _NOWHERE:
                 raise
+    join_wal(directory, tree.files)
     return tree
 
 

@@ -12,6 +12,7 @@ from ..process.processes import OpenFile, open_for_writing, world_size_of
 from ..process.symptoms import is_full
 from ..progress import Progress
 from ..store.retry import Remark, Trouble
+from .databases import has_wal
 from .evidence import COMPLETE, Circumstances, Evidence, Formats, Judge, Standing
 from .generations import Generation, Generations, Scan
 from .hold import Hold
@@ -19,6 +20,7 @@ from .manifest import shape_of_manifest
 from .pace import Pace, Past, pace_of
 from .records import Records, looks_like_text
 from .scan import (
+    FileStamp,
     Filter,
     Selection,
     baseline_of,
@@ -205,6 +207,9 @@ class Scanner:
         if seen.directory == self._hold.folder:
             return self._standing_of_held(seen)
         generation = seen.generation
+        if self.is_live(seen) and not generation.is_doubtful and not self._rules.markers:
+            name = sorted(generation.files)[0]
+            return Standing(Evidence(COMPLETE, "format", "%s is a database with a log, whole at any time" % name))
         if generation.is_superseded and seen.until_ms - seen.since_ms < self._quiet_ms and ended_well is None:
             return Standing(None)
         now = Circumstances(seen.until_ms, self._progress.step(), self._open_file, ended_well, self._read_world_size)
@@ -280,6 +285,20 @@ class Scanner:
         """Returns when the program began to train (monotonic) according to its output, otherwise when it was started."""
         first_ms = self._progress.first_step_at_ms
         return self.begun_ms if first_ms is None else self._clock.mono_ms() - (self._clock.wall_ms() - first_ms)
+
+    def is_live(self, seen: Seen) -> bool:
+        """Whether it consists of databases that may be written at any time and are copied whole nevertheless."""
+        return bool(seen.generation.files) and all(
+            has_wal(os.path.join(self._directory, path)) for path in seen.generation.files
+        )
+
+    def databases(self, selection: Selection) -> Dict[str, FileStamp]:
+        """Returns the databases with a log among its files: they are records that a program resumes from."""
+        return {
+            path: stamp
+            for path, stamp in selection.files.items()
+            if self.records(path) and has_wal(os.path.join(self._directory, path))
+        }
 
     def is_still(self, seen: Seen) -> bool:
         """Whether its files are unchanged since that scan."""

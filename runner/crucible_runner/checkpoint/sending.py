@@ -106,20 +106,22 @@ class Sender:
         kept = self._kept(files)
         return [path for path in files if path not in kept]
 
-    def send_older(self, uploaded: Uploaded, selection: Selection, staged: Staged, is_given_up: IsGivenUp) -> dict:
-        """Uploads older files and folders that were staged. Returns the manifest for the next revision of the uploaded checkpoint, with
-        these and with those that are stored already. Raises as `send` does."""
+    def send_more(self, uploaded: Uploaded, selection: Selection, staged: Staged, is_given_up: IsGivenUp) -> dict:
+        """Uploads files that were staged: older ones, or databases of the checkpoint itself. Returns the manifest for the next revision of
+        the uploaded checkpoint, with these and with those that are stored already. Raises as `send` does."""
         revision = uploaded.revision + 1
         places = {path: place_of(uploaded.checkpoint, path, revision) for path in staged.stamps}
         files = self._upload(places, staged, is_given_up)
+        stamps = {**selection.older, **selection.files}
+        fresh = {path: dict(entry_of(path, file, stamps[path]), storedAt=places[path]) for path, file in files.items()}
         entries = self._stored_of(selection.older)
-        for path, file in files.items():
-            entries[path] = dict(entry_of(path, file, selection.older[path]), storedAt=places[path])
+        entries.update({path: entry for path, entry in fresh.items() if path in selection.older})
         # Half of a folder would be taken for a checkpoint.
         began = {unit_of(path) for path in files}
         torn = {unit_of(path) for path in selection.older if path not in entries} & began - {None}
         older = {path: entry for path, entry in entries.items() if unit_of(path) not in torn}
-        own = [_stored_entry(uploaded.checkpoint, each) for each in uploaded.manifest["files"] if not each.get("isOlder", False)]
+        own = [each for each in uploaded.manifest["files"] if not each.get("isOlder", False)]
+        own = [fresh.get(each["path"]) or _stored_entry(uploaded.checkpoint, each) for each in own]
         manifest = dict(uploaded.manifest, revision=revision, createdAtMs=self._clock.wall_ms())
         return _with_files(manifest, own, older, selection)
 
@@ -148,9 +150,9 @@ class Sender:
         """Returns the progress of the current upload; None without one."""
         return of_checkpoint((file.size, file.sent_bytes) for file in self._sending.values())
 
-    def remember(self, checkpoint: CheckpointId, selection: Selection, manifest: dict) -> None:
+    def remember(self, checkpoint: CheckpointId, selection: Selection, manifest: dict, staged: Staged) -> None:
         """Records a checkpoint whose manifest is in the store. Later ones refer only to its files, because others may be about to be
-        deleted.
+        deleted. The size of a database that SQLite has copied may differ from that of its file.
         """
         entries = [_stored_entry(checkpoint, entry) for entry in manifest["files"]]
         stamps = {**selection.older, **selection.files}
@@ -159,7 +161,13 @@ class Sender:
             if before is not None and before.entry["storedAt"] == entry["storedAt"]:
                 # An older unit is listed as it was stored, even if it has changed since.
                 stamps[entry["path"]] = before.stamp
+        before_stored = self._stored
         self.know(entries, stamps)
+        for entry in entries:
+            path, before = entry["path"], before_stored.get(entry["path"])
+            is_as_before = before is not None and before.stamp == stamps.get(path)
+            if path in stamps and (path in staged.databases or is_as_before):
+                self._stored[path] = _Stored(stamps[path], entry)
 
     def know(self, entries: Sequence[dict], stamps: Mapping[str, FileStamp]) -> None:
         """Records files that are in the store in the same state as on this machine."""

@@ -17,11 +17,15 @@ from .names import unit_of
 from .restore import Found
 from .scan import Selection
 from .sending import Candidate, Sender, Settings, Uploaded
-from .staging import Staged, stage, stage_older
+from .staging import Staged, stage, stage_databases, stage_older
 
 _SCAN_SECONDS = 0.5
 # Once the workload has ended, a local error (such as an unreadable file) is permanent.
 _LAST_TRIES = 3
+# A database that changes all the time is stored again after this many times the duration of the last copy.
+_COPY_SHARE = 10
+# A database beside a checkpoint is stored again this many times while the age of the checkpoint grows by its own amount.
+_COPIES_PER_AGE = 10
 # Number of recent uploads that are still checked for proof of completeness.
 _UPLOADS_REMEMBERED = 4
 
@@ -83,6 +87,10 @@ class Checkpoints:
         self._with_all_older: Optional[Selection] = None
         """The last one whose older files and folders are stored, as far as they can be."""
         self._is_hurried = False
+        self._last_copy_ms = 0
+        """When a database was last copied (monotonic)."""
+        self._copy_ms = 0
+        """How long that took."""
         self._said = ""
         self._final: Optional[_Final] = None
         self._is_given_up = False
@@ -157,7 +165,7 @@ class Checkpoints:
                 candidate = self._find()
                 if candidate is not None:
                     self._upload(candidate)
-                elif self._complete_older():
+                elif self._refresh_databases() or self._complete_older():
                     pass
                 elif is_final:
                     return
@@ -201,6 +209,36 @@ class Checkpoints:
             return self._as_candidate(seen, evidence, grown)
         return None
 
+    def _refresh_databases(self) -> bool:
+        """Stores the databases of the newest stored checkpoint again, with what the program has written since. Returns False when there is
+        nothing to do."""
+        seen = self._scanner.seen[0] if self._scanner.seen else None
+        uploaded = self.uploads[-1] if self.uploads else None
+        if seen is None or uploaded is None or seen.selection.signature != self._last_signature:
+            return False
+        files = self._sender.not_stored(self._scanner.databases(seen.selection))
+        if not files or not (self._final is not None or self._is_database_time(uploaded)):
+            return False
+        self._last_copy_ms = began_ms = self._clock.mono_ms()
+        staged = Staged(self._settings.staging, self._scanner.walls)
+        try:
+            stage_databases(staged, self._settings.directory, files)
+            manifest = self._sender.send_more(uploaded, seen.selection, staged, lambda _: self._is_out_of_time())
+            self._put(uploaded.checkpoint, manifest)
+        finally:
+            staged.remove()
+        self._sender.remember(uploaded.checkpoint, seen.selection, manifest, staged)
+        self.uploads[-1] = uploaded._replace(revision=manifest["revision"], manifest=manifest)
+        self._copy_ms = self._clock.mono_ms() - began_ms
+        return True
+
+    def _is_database_time(self, uploaded: Uploaded) -> bool:
+        """A database that is always written would otherwise be uploaded all the time, and every copy is kept as long as its checkpoint."""
+        now_ms = self._clock.mono_ms()
+        age_ms = now_ms - (self._last_began_ms or 0)
+        pause_ms = max(self._settings.every_ms, self._scanner.quiet_ms, _COPY_SHARE * self._copy_ms, age_ms // _COPIES_PER_AGE)
+        return now_ms - max(self._last_copy_ms, self._last_began_ms or 0) >= pause_ms
+
     def _complete_older(self) -> bool:
         """Adds an older unit that the program keeps, or all that are stored already, to the manifest of the newest stored checkpoint, and
         takes those out that the program has deleted. Returns False when there is nothing to do."""
@@ -231,11 +269,11 @@ class Checkpoints:
         staged = Staged(self._settings.staging, self._scanner.walls)
         try:
             stage_older(staged, self._settings.directory, files, self._sender.is_written_in_place, self._scanner.records)
-            manifest = self._sender.send_older(uploaded, selection, staged, lambda _: self._is_out_of_time())
+            manifest = self._sender.send_more(uploaded, selection, staged, lambda _: self._is_out_of_time())
             self._put(uploaded.checkpoint, manifest)
         finally:
             staged.remove()
-        self._sender.remember(uploaded.checkpoint, selection, manifest)
+        self._sender.remember(uploaded.checkpoint, selection, manifest, staged)
         self.uploads[-1] = uploaded._replace(revision=manifest["revision"], manifest=manifest)
 
     def _evidence(self, seen: Seen, is_newest: bool, final: Optional[_Final]) -> Optional[Evidence]:
@@ -250,7 +288,10 @@ class Checkpoints:
         if self._is_hurried or seen.is_declared and self._last_began_ms is None:
             return True
         began_ms = self._last_began_ms
-        return began_ms is None or self._clock.mono_ms() - began_ms >= self._settings.every_ms
+        pause_ms = self._settings.every_ms
+        if self._scanner.is_live(seen):
+            pause_ms = max(pause_ms, self._scanner.quiet_ms, _COPY_SHARE * self.upload_ms)
+        return began_ms is None or self._clock.mono_ms() - began_ms >= pause_ms
 
     def _say(self, words: str) -> None:
         if words != self._said:
@@ -350,7 +391,8 @@ class Checkpoints:
         staged = Staged(self._settings.staging, self._scanner.walls)
         try:
             stage(staged, seen.directory, seen.selection, self._sender.is_written_in_place, self._scanner.records)
-            if not (staged.is_what_was_seen(seen.selection) and self._scanner.is_still(seen)):
+            is_live = self._scanner.is_live(seen)
+            if not (staged.is_what_was_seen(seen.selection) and (is_live or self._scanner.is_still(seen))):
                 raise Changed("it changed while it was copied")
             self._current = candidate
             manifest = self._sender.send(candidate, staged, lambda files: self._is_not_worth_it(files, began_ms))
@@ -364,14 +406,16 @@ class Checkpoints:
             self._current = None
             staged.remove()
         self._scanner.uploaded(seen)
-        self._remember(candidate, manifest, began_ms)
+        self._remember(candidate, manifest, began_ms, staged)
+        if is_live:
+            self._scanner.saves.close(seen.generation)
         self.upload_ms = self._clock.mono_ms() - began_ms
         files = "1 file" if len(staged.stamps) == 1 else "%d files" % len(staged.stamps)
         told = (candidate.checkpoint.name, files, in_bytes(manifest["totalBytes"]), in_words(self.upload_ms))
         words = "checkpoint %s is stored (%s, %s, %s); " % told
         self._remark("%s%s: %s" % (words, _word(candidate.evidence), candidate.evidence.text))
 
-    def _remember(self, candidate: Candidate, manifest: dict, began_ms: int) -> None:
+    def _remember(self, candidate: Candidate, manifest: dict, began_ms: int, staged: Staged) -> None:
         seen = candidate.seen
         if candidate.revision == 1:
             self._on_new()
@@ -391,7 +435,7 @@ class Checkpoints:
         )
         kept = self.uploads[:-1] if candidate.revision > 1 else self.uploads
         self.uploads = (kept + [uploaded])[-_UPLOADS_REMEMBERED:]
-        self._sender.remember(candidate.checkpoint, seen.selection, manifest)
+        self._sender.remember(candidate.checkpoint, seen.selection, manifest, staged)
         self._note(candidate.checkpoint, candidate.evidence, seen.generation, candidate.is_step_known)
 
     def _is_not_worth_it(self, files: Dict[str, FileUp], began_ms: int) -> bool:

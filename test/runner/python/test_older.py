@@ -20,7 +20,9 @@ class RestoringTest(UploadingTest):
         for _ in range(ticks):
             step = self.tick()
             steps += [step] if step is not None else []
-            while self.checkpoints._find() is None and self.checkpoints._complete_older():
+            while self.checkpoints._find() is None and (
+                self.checkpoints._refresh_databases() or self.checkpoints._complete_older()
+            ):
                 pass
         return steps
 
