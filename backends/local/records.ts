@@ -113,8 +113,8 @@ export interface MachineFiles {
   ending?: EndingRecord
   ended?: EndedRecord
   notice?: NoticeRecord
-  /** The program has ended: its slots and GPUs are free. */
-  hasProgramEnded: boolean
+  /** The program has ended: its slots and GPUs are free. Missing like false. */
+  hasProgramEnded?: boolean
 }
 
 /** `undefined` without such a machine. */

@@ -82,7 +82,7 @@ async function viewOf(host: Host, id: string, processes: ProcessScan): Promise<M
   const view = {
     machine,
     hasDirectory: true,
-    hasProgramEnded: files.hasProgramEnded,
+    hasProgramEnded: files.hasProgramEnded === true,
     noticeAtMs: notice ? notice.terminateAtMs : undefined,
   }
   if (files.ended !== undefined) return { ...view, state: 'gone', ended: files.ended }
