@@ -15,6 +15,7 @@ from .inputs.fetching import Inputs
 from .inputs.input_cache import InputCache, default_folder
 from .paths import write_whole
 from .process.environment import Facts
+from .process.gpus import count_of
 from .report import result_of
 from .resuming import Resuming
 from .running import Running
@@ -110,7 +111,8 @@ class Stages:
             inputs.fetch(each["source"], os.path.join(paths.work, each["path"]))
         image_password = values[order["imageLogin"]["secret"]] if "imageLogin" in order else ""
         directory = self._attempt.checkpointing.directory
-        return Facts(order, secrets, paths, directory, user is not None, image_password)
+        gpus = count_of(self._attempt.gpus.ask(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+        return Facts(order, secrets, paths, directory, user is not None, image_password, gpus=gpus)
 
     def _read_secrets(self) -> dict:
         """Reads the workload's secrets, and the password of the image's registry."""

@@ -70,7 +70,9 @@ open(os.path.join(os.environ['CRUCIBLE_CHECKPOINT_DIR'].encode(), b'bad\\xff.pt'
     const remarks = await machine.remarks()
     for (const name of ['out/data', 'plots/data', 'rows.csv', 'datasets'])
       expect(remarks).toContain(`${name} is not kept: it points outside the job's directories`)
-    expect(remarks).toContain('keeping 3 artifacts: 6 bytes in all, 2 bytes in the largest; one artifact may have 1024 GiB')
+    expect(remarks).toContain(
+      'keeping 3 artifacts: 6 bytes in all, 2 bytes in the largest; one artifact may have 1024 GiB',
+    )
     expect(existsSync(join(machine.root, 'program-ended'))).toBe(true)
   })
 

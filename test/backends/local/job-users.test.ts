@@ -205,14 +205,17 @@ describe('a job with a user of its own', () => {
     expect(second.machine.user!.uid).not.toBe(first.machine.user!.uid)
   })
 
-  asRoot('can create Unix sockets in its folder for temporary files, whatever the name of the job', async () => {
-    const jobId = `a-name-as-long-as-the-tracker-wants-it-${newJobId()}`.slice(0, 50)
-    const manager = 'import multiprocessing as m; print(dict(m.Manager().dict(a=1)))'
-    const job = await start(`python3 -c '${manager}'; echo \${#TMPDIR}; ls -A "$TMPDIR"`, { jobId })
-    expect(await resultOf(job)).toMatchObject({ outcome: 'succeeded' })
-    const [made, length] = await outputOf(job)
-    expect([made, Number(length) <= 43]).toEqual(["{'a': 1}", true])
-  })
+  asRoot(
+    'can create Unix sockets in its folder for temporary files, whatever the name of the job',
+    async () => {
+      const jobId = `a-name-as-long-as-the-tracker-wants-it-${newJobId()}`.slice(0, 50)
+      const manager = 'import multiprocessing as m; print(dict(m.Manager().dict(a=1)))'
+      const job = await start(`python3 -c '${manager}'; echo \${#TMPDIR}; ls -A "$TMPDIR"`, { jobId })
+      expect(await resultOf(job)).toMatchObject({ outcome: 'succeeded' })
+      const [made, length] = await outputOf(job)
+      expect([made, Number(length) <= 43]).toEqual(["{'a': 1}", true])
+    },
+  )
 
   asRoot('has one directory for all attempts, which ends with the last of them', async () => {
     const first = await start('echo 1 > mine.txt; pwd')
