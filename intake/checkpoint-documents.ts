@@ -10,6 +10,7 @@ import {
   type Manifest,
   type Restores,
 } from '../core/job/checkpoint'
+import type { Outputs } from '../core/documents'
 import { fromOne, innerPath, lowerCaseWords, sha256, whole } from './document-fields'
 
 export const checkpoint: z.ZodType<Checkpoint> = z
@@ -79,6 +80,20 @@ const manifestLink = z.object({ path: innerPath, target: z.string() }).refine(st
   error: 'must stay inside the checkpoint',
 })
 
+const treeEntry = z.object({
+  path: innerPath,
+  mode: whole,
+  modifiedAtMs: whole.optional(),
+  modifiedNs: subMs.optional(),
+})
+
+export const outputs: z.ZodType<Outputs> = z.object({
+  version: z.literal(1),
+  files: z.array(treeEntry),
+  folders: z.array(treeEntry),
+  links: z.array(manifestLink),
+})
+
 export const manifest: z.ZodType<Manifest> = z.object({
   version: z.literal(1),
   jobId: z.string(),
@@ -96,16 +111,7 @@ export const manifest: z.ZodType<Manifest> = z.object({
   uploadMs: whole.optional(),
   files: z.array(manifestFile),
   links: z.array(manifestLink).optional(),
-  folders: z
-    .array(
-      z.object({
-        path: innerPath,
-        mode: whole,
-        modifiedAtMs: whole.optional(),
-        modifiedNs: subMs.optional(),
-      }),
-    )
-    .optional(),
+  folders: z.array(treeEntry).optional(),
   copiedFrom: z.object({ jobId: z.string(), checkpoint: z.string() }).optional(),
   resumePath: z.union([z.literal('.'), innerPath], 'must be "." or a relative path without ".."'),
   sha256: sha256.optional(),

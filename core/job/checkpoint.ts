@@ -70,8 +70,8 @@ export interface ManifestFile {
   linkedTo?: string
 }
 
-/** A folder of a checkpoint. */
-export interface ManifestFolder {
+/** Permissions and time of a folder of a checkpoint, or of a file or folder of the outputs. */
+export interface TreeEntry {
   path: string
   /** Permission bits. */
   mode: number
@@ -126,7 +126,7 @@ export interface Manifest {
   /** Created again after the files; missing without links. */
   links?: ManifestLink[]
   /** All folders, for those without files and for permissions and times; missing without any. */
-  folders?: ManifestFolder[]
+  folders?: TreeEntry[]
   /** The checkpoint that this is a copy of; missing if an attempt of the job made it. */
   copiedFrom?: CheckpointSource
   /** The target of `CRUCIBLE_RESUME_FROM`, relative to the checkpoint directory: the newest entry, or `.`. */
@@ -152,6 +152,8 @@ export type SaveSignal = (typeof SAVE_SIGNALS)[number]
 
 /** The kind of warning that remains when its attempt is over: the program has succeeded without some of its `outputs`. */
 export const MISSING_OUTPUTS = 'missing-outputs'
+/** The kind of warning that names what checkpoints do not hold, because it cannot be stored; it remains, too. */
+export const LEFT_OUT = 'left-out'
 
 /** A problem that needs a person. */
 export interface RunnerWarning {

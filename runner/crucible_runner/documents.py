@@ -278,6 +278,16 @@ _RESTORE = record(
 )
 RESTORES = record({"version": literal(1), "attemptId": text, "restores": list_of(_RESTORE)})
 
+_TREE_ENTRY = record({"path": inner_path, "mode": whole()}, _TIME)
+OUTPUTS = record(
+    {
+        "version": literal(1),
+        "files": list_of(_TREE_ENTRY),
+        "folders": list_of(_TREE_ENTRY),
+        "links": list_of(_manifest_link),
+    }
+)
+
 MANIFEST = record(
     {
         "version": literal(1),
@@ -298,7 +308,7 @@ MANIFEST = record(
         "epoch": whole(),
         "saveMs": whole(),
         "links": list_of(_manifest_link),
-        "folders": list_of(record({"path": inner_path, "mode": whole()}, _TIME)),
+        "folders": list_of(_TREE_ENTRY),
         "copiedFrom": record({"jobId": text, "checkpoint": text}),
         "uploadMs": whole(),
         "sha256": _sha256,

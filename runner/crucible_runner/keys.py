@@ -98,6 +98,7 @@ class Keys:
         self.logs = self.attempt + "logs/"
         self.checkpoints = self.job + "checkpoints/"
         self.artifacts = self.attempt + "artifacts/"
+        self.outputs = self.attempt + "outputs.json"
 
     def bundle(self, sha256: str) -> str:
         return "%sbundle/%s.tar.gz" % (self.job, sha256)

@@ -4,7 +4,7 @@ import os
 import traceback
 from typing import Optional
 
-from .artifacts import find_artifacts, half_of, missing_outputs
+from .artifacts import Outline, find_artifacts, half_of, missing_outputs, outline_of
 from .attempt import Attempt
 from .clock import in_words
 from .documents import dump
@@ -198,12 +198,22 @@ class Stages:
                 context.remark(remark)
             if found:
                 context.remark(keeper.words_of(found))
+            outline = outline_of(paths.output, paths.work, self._attempt.order["outputs"])
             bounded(lambda: keeper.keep(found, is_over), is_over)
+            self._keep_outline(outline, is_over)
             if len(keeper.kept) < len(found):
                 context.remark("%d of %d artifacts are kept" % (len(keeper.kept), len(found)))
         except Exception as error:  # folders nested too deeply, or any other error: the result must be put
             context.remark("artifacts cannot be read: %s" % error)
         self._artifacts = list(keeper.kept)
+
+    def _keep_outline(self, outline: Outline, is_over: IsOver) -> None:
+        """Keeps what makes a downloaded tree equal to the program's: permissions, times, empty folders and links to folders."""
+        context, statuses = self._context, self._attempt.keeper.statuses
+        if statuses or outline.folders or outline.links:
+            body = dump(outline.document(statuses))
+            put = lambda: context.store.put(context.keys.outputs, body)  # noqa: E731
+            bounded(lambda: persist(put, is_over, context.trouble("keeping the permissions of artifacts")), is_over)
 
     def _put_result(self, ending: Ending, is_over: IsOver) -> None:
         attempt = self._attempt

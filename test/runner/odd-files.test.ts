@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseOutputs } from '../../intake/documents'
 import { layout } from '../../storage/layout'
 import { JOB, useWorlds } from './world'
 import { itInAll } from '../support/selection'
@@ -53,6 +54,21 @@ open(os.path.join(os.environ['CRUCIBLE_CHECKPOINT_DIR'].encode(), b'bad\\xff.pt'
     const next = await world.launch({ attempt: 2, run: 'cd "$CRUCIBLE_CHECKPOINT_DIR"; cat latest/a host' })
     await next.end()
     expect(await next.output()).toEqual(['1', 'host'])
+  })
+
+  it('may leave empty folders, links to them, permissions and times in its outputs: they are noted for a download', async () => {
+    const world = createWorld()
+    const machine = await world.launch({
+      outputs: ['figures'],
+      run: `mkdir -p figures/empty; ln -s empty figures/latest; ln -s /etc figures/far; cd "$CRUCIBLE_OUTPUT_DIR"; mkdir logs
+        echo x > run.sh; chmod 750 run.sh; touch -d '2020-01-02 03:04:05.678901 UTC' run.sh`,
+    })
+    await machine.end()
+    const outputs = parseOutputs((await world.store.get(layout.outputs(JOB, 1)))!.toString())
+    expect(outputs.folders.map(({ path }) => path)).toEqual(['figures', 'figures/empty', 'logs'])
+    expect(outputs.links).toEqual([{ path: 'figures/latest', target: 'empty' }])
+    const modifiedAtMs = Date.parse('2020-01-02T03:04:05.678Z')
+    expect(outputs.files).toEqual([{ path: 'run.sh', mode: 0o750, modifiedAtMs, modifiedNs: 901_000 }])
   })
 
   it('may leave links to other folders in its outputs: they are not followed, and what is kept is counted first', async () => {
