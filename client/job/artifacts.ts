@@ -2,9 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { chmod, lstat, mkdir, mkdtemp, rename, rm, rmdir, stat, symlink, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { TreeEntry } from '../../core/job/checkpoint'
 import type { RecordEntry } from '../../core/job/record'
-import { SECOND_MS } from '../../core/time/time'
 import { parseOutputs } from '../../intake/documents'
 import { artifactVersions, newestArtifacts, type StoredArtifact } from '../../storage/artifacts'
 import { ignoreBadDocument, readDocument } from '../../storage/json'
@@ -16,6 +14,7 @@ import type { Context } from '../context'
 import { CrucibleError, toCrucibleError } from '../errors'
 import { submissionOf } from './history'
 import { noSuchJob } from './read-view'
+import { shape } from './shape'
 
 /** An artifact of a job. @public */
 export interface ArtifactView {
@@ -191,24 +190,8 @@ async function restoreTree(
   const folders = outputs.folders.filter(isWanted)
   for (const { path } of folders) await mkdir(targetOf(path), { recursive: true }).catch(unlessThere)
   for (const entry of outputs.files) if (own.has(entry.path)) await shape(targetOf(entry.path), entry)
-  // Its owner can download into it again.
-  for (const entry of folders)
-    await shape(targetOf(entry.path), { ...entry, mode: entry.mode | OWNER_PASSES })
+  for (const entry of folders) await shape(targetOf(entry.path), entry)
 }
-
-const OWNER_PASSES = 0o700
-const PERMISSIONS = 0o777
-
-async function shape(path: string, { mode, modifiedAtMs, modifiedNs = 0 }: TreeEntry): Promise<void> {
-  const status = await lstat(path).catch(() => undefined)
-  if (status === undefined || status.isSymbolicLink()) return
-  await chmod(path, mode & PERMISSIONS)
-  if (modifiedAtMs === undefined) return
-  const seconds = modifiedAtMs / SECOND_MS + modifiedNs / NS_PER_SECOND
-  await utimes(path, seconds, seconds)
-}
-
-const NS_PER_SECOND = 1e9
 
 function unlessThere(error: unknown): void {
   if (!['EEXIST', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
