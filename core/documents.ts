@@ -238,7 +238,7 @@ export interface Artifact {
   sha256: string
 }
 
-/** `outputs.json`: what the artifacts of an attempt have beside their content. The runner overwrites it. */
+/** `outputs.json`: what the artifacts of an attempt have in addition to their content. The runner overwrites it. */
 export interface Outputs {
   version: 1
   files: TreeEntry[]

@@ -94,7 +94,7 @@ export async function recordFor(
     })
   }
   const program = await readFile(runner)
-  const hasJobRoot = program.includes('crucible_runner/job_root.py')
+  const hasJobRoot = program.includes('crucible_runner/process/job_root.py')
   // Jobs from before an upgrade keep the runner of that time, which would refuse to start. Names in an archive are not packed.
   const mayHaveUser = order.runner.image === null && program.includes('crucible_runner/process/user.py')
   const directory = hasJobRoot ? jobId : attemptId

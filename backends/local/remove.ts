@@ -12,7 +12,7 @@ const TOMBSTONE_KEPT_MS = 30 * DAY_MS
 /** A launch that needs longer than this to download its runner is dead. */
 const STAGING_KEPT_MS = HOUR_MS
 const SWEEP_EVERY_MS = HOUR_MS
-/** The runner's lock of a job's directory is beside it and holds the id of the attempt. */
+/** The runner's lock of a job's directory is next to it and holds the id of the attempt. */
 const LOCK = '.lock'
 
 /** Removes a machine's directory. It is renamed first, so that no reader sees half of it. */
@@ -39,7 +39,7 @@ export async function emptyDirectory(host: Host, machine: MachineRecord): Promis
   }
 }
 
-/** Removes the job's directory, unless a later attempt of the job has taken it (`runner/crucible_runner/job_root.py`). */
+/** Removes the job's directory, unless a later attempt of the job has taken it (`runner/crucible_runner/process/job_root.py`). */
 async function removeJobFolder(machine: MachineRecord): Promise<void> {
   const folder = jobFolder(machine)
   if (folder === undefined) return

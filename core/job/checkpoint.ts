@@ -66,7 +66,7 @@ export interface ManifestFile {
    * the proof.
    */
   isOlder?: boolean
-  /** The path of another file of the checkpoint, of which this is a further name: a hard link. */
+  /** The path of another file of the checkpoint, for which this is a further name: a hard link. */
   linkedTo?: string
 }
 

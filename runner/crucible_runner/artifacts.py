@@ -56,7 +56,7 @@ def find_artifacts(
 
 
 class Outline(NamedTuple):
-    """What outputs have beside the content of files."""
+    """What outputs have in addition to the content of files."""
 
     folders: Dict[str, os.stat_result]
     links: Dict[str, str]

@@ -32,7 +32,7 @@ class Checkpointing:
         self._overdue: Optional[Overdue] = None
 
     def walls(self, *more: str) -> Walls:
-        """Links out of the job's directories are not followed, whoever the job runs as: their targets are inputs, or not the job's."""
+        """Links out of the job's directories are not followed, with or without a user of its own: their targets are inputs, or not the job's."""
         return Walls((*self._context.paths.of_job, *more))
 
     def prepare(self) -> None:

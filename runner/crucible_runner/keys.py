@@ -8,7 +8,7 @@ from typing import NamedTuple, Optional, Tuple
 STEP_DIGITS_MAX = 12
 STEP_MAX = 10**STEP_DIGITS_MAX - 1
 
-# S3 allows keys of 1,024 bytes, of which this much is left for a path.
+# S3 allows keys of 1,024 bytes; this much is left for a path.
 _PATH_BYTES_MAX = 700
 
 # Folder for the store's own temporary files, if it needs one.

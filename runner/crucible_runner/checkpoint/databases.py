@@ -17,7 +17,7 @@ SIDE_FILES = ("-journal", "-wal", "-shm")
 
 
 def has_wal(path: str) -> bool:
-    """Whether the file is a database whose program writes to a write-ahead log beside it, so that any instant is consistent."""
+    """Whether the file is a database whose program writes to a write-ahead log next to it, so that any instant is consistent."""
     return _head(path)[18:20] == _WAL
 
 

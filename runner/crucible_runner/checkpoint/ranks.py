@@ -1,4 +1,4 @@
-"""Finds ranks that have not written their files yet, in checkpoints of which every process of a program writes a part. Pure."""
+"""Finds ranks that have not written their files yet, in checkpoints to which every process of a program contributes. Pure."""
 
 import re
 from typing import Dict, Iterable, Optional, Set

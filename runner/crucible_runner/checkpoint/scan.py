@@ -82,7 +82,7 @@ class Selection(NamedTuple):
     changed: Dict[str, FileStamp]
     """Its files that were not present at the start, without records."""
     older: Mapping[str, FileStamp] = {}
-    """Everything else that the program still keeps and would find at a restart: above all older numbered files and folders."""
+    """Other files that the program still keeps and would find at a restart: above all older numbered files and folders."""
     older_links: Mapping[str, str] = {}
     folders: Mapping[str, FolderStamp] = {}
     """The folders of all these files, and empty ones: programs find those too."""

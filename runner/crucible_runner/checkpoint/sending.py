@@ -116,7 +116,7 @@ class Sender:
         fresh = {path: dict(entry_of(path, file, stamps[path]), storedAt=places[path]) for path, file in files.items()}
         entries = self._stored_of(selection.older)
         entries.update({path: entry for path, entry in fresh.items() if path in selection.older})
-        # Half of a folder would be taken for a checkpoint.
+        # Half of a folder would look like a checkpoint.
         began = {unit_of(path) for path in files}
         torn = {unit_of(path) for path in selection.older if path not in entries} & began - {None}
         older = {path: entry for path, entry in entries.items() if unit_of(path) not in torn}

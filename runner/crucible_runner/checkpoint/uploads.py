@@ -24,7 +24,7 @@ _SCAN_SECONDS = 0.5
 _LAST_TRIES = 3
 # A database that changes all the time is stored again after this many times the duration of the last copy.
 _COPY_SHARE = 10
-# A database beside a checkpoint is stored again this many times while the age of the checkpoint grows by its own amount.
+# A database next to a checkpoint is stored again this many times while the age of the checkpoint grows by its own amount.
 _COPIES_PER_AGE = 10
 # Number of recent uploads that are still checked for proof of completeness.
 _UPLOADS_REMEMBERED = 4

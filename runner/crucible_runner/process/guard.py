@@ -11,10 +11,9 @@ import time
 import traceback
 from typing import Callable, List, NamedTuple, Optional
 
-from .. import job_root
 from ..notices import file as notice_file
 from ..paths import Paths
-from . import cgroup, processes
+from . import cgroup, job_root, processes
 from .container import forget_login, remove_container
 
 _NOTICE_LOOK_SECONDS = 0.1

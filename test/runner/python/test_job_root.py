@@ -4,7 +4,7 @@ import sys
 
 from support import FolderTest
 
-from crucible_runner import job_root
+from crucible_runner.process import job_root
 from crucible_runner.process.processes import MACHINE_VARIABLE
 
 

@@ -1,4 +1,4 @@
-"""What the program still keeps comes along: the older checkpoints beside the newest one."""
+"""What the program still keeps comes along: the older checkpoints next to the newest one."""
 
 import os
 import shutil

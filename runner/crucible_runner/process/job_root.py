@@ -9,8 +9,8 @@ import os
 import time
 from typing import Optional
 
-from .paths import remove_tree
-from .process import processes
+from ..paths import remove_tree
+from . import processes
 
 _WAIT_SECONDS = 30.0
 _LOOK_SECONDS = 0.1
