@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { chmod, lstat, mkdir, mkdtemp, rename, rm, rmdir, stat, symlink, utimes } from 'node:fs/promises'
+import { lstat, mkdir, mkdtemp, rename, rm, rmdir, stat, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { RecordEntry } from '../../core/job/record'
 import { parseOutputs } from '../../intake/documents'
