@@ -2,7 +2,7 @@
  * The documents between the control plane and the runner, as stored in the object store. `docs/reference/runner-protocol.md` is the
  * interface; the files under `test/runner/golden/` test both sides against it. Every document has exactly one writer.
  */
-import type { Checkpoint, CheckpointNews, SaveSignal } from './job/checkpoint'
+import type { Checkpoint, CheckpointNews, ManifestLink, SaveSignal, TreeEntry } from './job/checkpoint'
 import type { AttemptBudget } from './money/budget'
 import { DRAIN_REASONS } from './job/drain'
 import type { Metered } from './money/meter'
@@ -236,6 +236,15 @@ export interface Artifact {
   path: string
   sizeBytes: number
   sha256: string
+}
+
+/** `outputs.json`: what the artifacts of an attempt have in addition to their content. The runner overwrites it. */
+export interface Outputs {
+  version: 1
+  files: TreeEntry[]
+  folders: TreeEntry[]
+  /** Links to folders of the same outputs; links to files are kept as files. */
+  links: ManifestLink[]
 }
 
 /** `result.json`: how the attempt ended, put once by the runner as its last act. */

@@ -10,6 +10,7 @@ import {
   type Manifest,
   type Restores,
 } from '../core/job/checkpoint'
+import type { Outputs } from '../core/documents'
 import { fromOne, innerPath, lowerCaseWords, sha256, whole } from './document-fields'
 
 export const checkpoint: z.ZodType<Checkpoint> = z
@@ -54,6 +55,8 @@ const storedAt = innerPath.regex(
   'must name a file of a checkpoint of the job',
 )
 
+const subMs = whole.max(999_999)
+
 const manifestFile = z
   .object({
     path: innerPath,
@@ -63,6 +66,9 @@ const manifestFile = z
     mode: whole,
     storedAt: storedAt.optional(),
     modifiedAtMs: whole.optional(),
+    modifiedNs: subMs.optional(),
+    isOlder: z.boolean().optional(),
+    linkedTo: innerPath.optional(),
   })
   .refine((file) => file.parts.length === Math.ceil(file.sizeBytes / CHECKPOINT_PART_BYTES), {
     path: ['parts'],
@@ -72,6 +78,20 @@ const manifestFile = z
 const manifestLink = z.object({ path: innerPath, target: z.string() }).refine(staysInside, {
   path: ['target'],
   error: 'must stay inside the checkpoint',
+})
+
+const treeEntry = z.object({
+  path: innerPath,
+  mode: whole,
+  modifiedAtMs: whole.optional(),
+  modifiedNs: subMs.optional(),
+})
+
+export const outputs: z.ZodType<Outputs> = z.object({
+  version: z.literal(1),
+  files: z.array(treeEntry),
+  folders: z.array(treeEntry),
+  links: z.array(manifestLink),
 })
 
 export const manifest: z.ZodType<Manifest> = z.object({
@@ -91,6 +111,7 @@ export const manifest: z.ZodType<Manifest> = z.object({
   uploadMs: whole.optional(),
   files: z.array(manifestFile),
   links: z.array(manifestLink).optional(),
+  folders: z.array(treeEntry).optional(),
   copiedFrom: z.object({ jobId: z.string(), checkpoint: z.string() }).optional(),
   resumePath: z.union([z.literal('.'), innerPath], 'must be "." or a relative path without ".."'),
   sha256: sha256.optional(),

@@ -14,10 +14,11 @@ import {
   type Lease,
   type Limits,
   type LogLine,
+  type Outputs,
   type RunnerResult,
 } from '../core/documents'
 import type { Sealed } from '../core/grants'
-import { checkpoint, checkpointNews, manifest, restores } from './checkpoint-documents'
+import { checkpoint, checkpointNews, manifest, outputs, restores } from './checkpoint-documents'
 import { fromOne, innerPath, lowerCaseWords, sha256, whole } from './document-fields'
 import { formatPath } from './problem'
 
@@ -225,6 +226,8 @@ export const parseBeat = (text: string): Beat => parse('beat', beat, text)
 export const parseResult = (text: string): RunnerResult => parse('result', result, text)
 /** `manifest.json` */
 export const parseManifest = (text: string): Manifest => parse('manifest', manifest, text)
+/** `outputs.json` */
+export const parseOutputs = (text: string): Outputs => parse('outputs document', outputs, text)
 /** `restores.json` */
 export const parseRestores = (text: string): Restores => parse('restores document', restores, text)
 /** One line of a log chunk. */

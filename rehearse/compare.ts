@@ -1,3 +1,4 @@
+import type { NamedPath } from './kept'
 import { median } from './moments'
 import { isNamed, type Resume } from './resumes'
 import { attemptAfter, isDone, lastOf, type AttemptSeen, type CheckpointSeen, type Seen } from './seen'
@@ -201,4 +202,51 @@ function compareOutputs({ undisturbed, interrupted }: Seen): Comparison | undefi
   if (names.length === 0 || !areEqual) return undefined
   const text = `${countOf(names.length, 'output')} identical to the undisturbed run`
   return { kind: 'same', text }
+}
+
+/** Parts of names that differ from run to run: numbers, and what may be a hash. */
+const VARYING = /[0-9a-f]{6,}|\d+/gi
+
+/**
+ * Compares the final content of the checkpoint directory with the undisturbed run's. `undefined` if nothing is wrong, or if not both
+ * programs ran to their end where their directories can be read.
+ */
+export function lackOfFiles({ undisturbed, interrupted }: Seen): string | undefined {
+  const [before, after] = [undisturbed.kept, interrupted.kept]
+  if (before === undefined || after === undefined || !isDone(undisturbed) || !isDone(interrupted))
+    return undefined
+  const kindOf = (path: string): string => path.replace(VARYING, '*')
+  const counts = new Map<string, number>()
+  for (const path of after.paths) counts.set(kindOf(path), (counts.get(kindOf(path)) ?? 0) + 1)
+  const there = new Set(after.paths)
+  const lacking = before.paths.filter((path) => {
+    const ofKind = before.paths.filter((each) => kindOf(each) === kindOf(path)).length
+    return !there.has(path) && (counts.get(kindOf(path)) ?? 0) < ofKind
+  })
+  if (lacking.length === 0) return undefined
+  const more = lacking.length > 1 ? ` and ${countOf(lacking.length - 1, 'other file')}` : ''
+  return `after interruptions it ends without ${lacking[0]!}${more}, which the undisturbed run keeps`
+}
+
+/** Returns a file that the undisturbed run had deleted and that the interrupted one still has at its end. */
+export function returnedFile({ undisturbed, interrupted }: Seen): string | undefined {
+  const [before, after] = [undisturbed.kept, interrupted.kept]
+  if (before === undefined || after === undefined || !isDone(undisturbed) || !isDone(interrupted))
+    return undefined
+  const saved = new Set(
+    undisturbed.attempts.flatMap((attempt) =>
+      attempt.saved.flatMap(({ files }) => files.map(({ path }) => path)),
+    ),
+  )
+  const kept = new Set(before.paths)
+  return after.paths.find((path) => saved.has(path) && !kept.has(path))
+}
+
+/** Returns a path that the program has stored, that exists without interruptions, and that leads nowhere after one. */
+export function deadPath({ undisturbed, interrupted }: Seen): NamedPath | undefined {
+  if (interrupted.kept === undefined || lastOf(interrupted)?.restores.length === 0) return undefined
+  const kindOf = ({ file, inner }: NamedPath): string => `${file}\0${inner}`.replace(VARYING, '*')
+  const alike = undisturbed.kept?.named.filter(({ exists }) => !exists) ?? []
+  const usual = new Set(alike.map(kindOf))
+  return interrupted.kept.named.find((each) => !each.exists && !usual.has(kindOf(each)))
 }

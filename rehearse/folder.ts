@@ -5,7 +5,7 @@ import type { OutsideFile } from './seen'
 /** Limit on the entries that are read: a change is nearly always among the first. */
 const ENTRIES_MAX = 5_000
 /** Files that grow constantly: never the start of a save (docs/reference/runner-protocol-checkpoints.md, "Records"). */
-const RECORD = /\.(?:log|jsonl|csv|tsv)$|events\.out\.tfevents\./
+export const RECORD = /\.(?:log|jsonl|csv|tsv)$|events\.out\.tfevents\./
 /** Extensions of saved models. */
 const SAVED =
   /\.(?:pt|pth|ckpt|bin|safetensors|h5|hdf5|keras|npz|npy|pkl|pickle|joblib|msgpack|ubj|model|cbm|distcp|tar)$/i

@@ -1,6 +1,6 @@
 import { formatDuration } from '../core/time/time'
 import { advise, type Change } from './advice'
-import { compareLives, isLossContinued } from './compare'
+import { compareLives, deadPath, isLossContinued, lackOfFiles, returnedFile } from './compare'
 import { median } from './moments'
 import { failureOnRestore, resumesOf, type Resume } from './resumes'
 import { lastOf, type CheckpointSeen, type Seen } from './seen'
@@ -54,6 +54,7 @@ export function judge(seen: Seen): Report {
         stepCheck(resumes),
         lossCheck(seen, resumes),
         sameCheck(seen, resumes),
+        ...keptChecks(seen),
         ...trackerChecks(seen),
         lostCheck(resumes, checkpoint),
       ]
@@ -217,6 +218,25 @@ function sameCheck(seen: Seen, resumes: readonly Resume[]): Check {
   const { kind, text } = compareLives(seen, resumes)
   const outcome: Outcome = kind === 'same' ? 'good' : kind === 'differs' ? 'warning' : 'unknown'
   return { name, outcome, text }
+}
+
+/** None where the checkpoint directory cannot be read from here. */
+function keptChecks(seen: Seen): Check[] {
+  const { interrupted } = seen
+  if (interrupted.kept === undefined || lastOf(interrupted)?.restores.length === 0) return []
+  const lack = lackOfFiles(seen)
+  const returned = returnedFile(seen)
+  const dead = deadPath(seen)
+  const name = 'Files kept'
+  const files: Check =
+    lack !== undefined
+      ? { name, outcome: 'bad', text: lack }
+      : returned !== undefined
+        ? { name, outcome: 'warning', text: `${returned} is there, although the program had deleted it` }
+        : { name, outcome: 'good', text: `${countOf(interrupted.kept.paths.length, 'file')} at the end` }
+  if (dead === undefined) return [files]
+  const text = `after an interruption ${dead.file} names ${dead.path}, which does not exist`
+  return [files, { name: 'Stored paths', outcome: 'bad', text }]
 }
 
 function trackerChecks({ undisturbed, interrupted }: Seen): Check[] {

@@ -75,7 +75,7 @@ class Undisturbed extends Life {
     if (attended === undefined)
       return { life: { attempts: [], outputs: {} }, habits: habitsOf([], null), outside: [] }
     const { watch } = attended
-    const life = { attempts: this.attempts, outputs: watch.outputs }
+    const life = { attempts: this.attempts, outputs: watch.outputs, kept: watch.kept }
     return { life, habits: habitsOf(watch.savedSoFar, watch.firstStepAtMs), outside: watch.outside }
   }
 
@@ -119,14 +119,16 @@ class Interrupted extends Life {
   /** Makes the interruptions, and watches the attempt after the last one. */
   private async bear(): Promise<LifeSeen> {
     let outputs: LifeSeen['outputs'] = {}
+    let kept: LifeSeen['kept']
     for (;;) {
       const strike = this.nextStrike()
       const attended = await (strike === undefined ? this.last() : this.struckAttempt(strike))
-      if (attended === undefined) return { attempts: this.attempts, outputs }
+      if (attended === undefined) return { attempts: this.attempts, outputs, kept }
       const { seen, watch } = attended
       outputs = watch.outputs
+      kept = watch.kept
       const isInterrupted = seen.strike !== null && (seen.end === null || seen.end.outcome === 'stopped')
-      if (!isInterrupted) return { attempts: this.attempts, outputs: watch.outputs }
+      if (!isInterrupted) return { attempts: this.attempts, outputs, kept }
     }
   }
 

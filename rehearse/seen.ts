@@ -2,6 +2,7 @@
 import type { TrackedRun } from '../core/beat-parts'
 import type { Checkpoint, CheckpointState, Evidence, RestoreOutcome } from '../core/job/checkpoint'
 import type { Sight } from './host'
+import type { Kept } from './kept'
 import type { ResultReason, RunnerResult } from '../core/documents'
 
 /** A step of the program, and its loss, when the runner first saw them. */
@@ -81,6 +82,8 @@ export interface LifeSeen {
   attempts: AttemptSeen[]
   /** The last attempt's outputs by path, with their digests; empty unless the program succeeded. */
   outputs: Record<string, string>
+  /** What the last attempt left in its checkpoint directory; missing if that cannot be read from here. */
+  kept?: Kept
 }
 
 /** A file that the program wrote outside its checkpoint directory, and that looks like a checkpoint. */

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Backend } from '../backends/backend'
@@ -155,7 +155,7 @@ export class Stage implements Host {
     const launched = await backend.launch(order, this.call())
     if (launched.kind === 'refused') throw new Error(launched.failure.message)
     if (launched.kind !== 'launched') throw new Error('this machine did not start the program')
-    const root = join(folder, 'machines', 'machines', order.attemptId)
+    const root = await this.jobFolder(join(folder, 'machines', 'machines', order.attemptId))
     const work = join(root, 'work')
     const checkpoints =
       spec.checkpoint.directory === undefined
@@ -164,6 +164,12 @@ export class Stage implements Host {
     const machine: Machine = { jobId, attempt, folders: { checkpoints, work } }
     this.handles.set(machine, launched.handle)
     return machine
+  }
+
+  /** The local backend gives all attempts of a job one directory, named in the record of the machine. */
+  private async jobFolder(directory: string): Promise<string> {
+    const record = JSON.parse(await readFile(join(directory, 'machine.json'), 'utf8')) as { folder?: string }
+    return record.folder ?? directory
   }
 
   async strike(machine: Machine, noticeMs: number | null): Promise<void> {

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import type { Checkpoint, Manifest } from '../core/job/checkpoint'
 import type { Beat } from '../core/documents'
 import { parseBeat, parseManifest, parseRestores, parseResult } from '../intake/documents'
@@ -6,6 +7,7 @@ import { ignoreBadDocument, readDocument } from '../storage/json'
 import { layout } from '../storage/layout'
 import type { ObjectStore } from '../storage/store'
 import { savedOutside, signatureOf } from './folder'
+import { readKept, type Kept } from './kept'
 import { lineThatNames } from './script'
 import type { AttemptSeen, CheckpointSeen, OutsideFile, RestoreSeen } from './seen'
 import type { Host, Machine } from './host'
@@ -21,6 +23,8 @@ export class AttemptWatch {
   outside: OutsideFile[] = []
   /** Digests of its outputs by path; empty unless it succeeded. */
   outputs: Record<string, string> = {}
+  /** Content of its checkpoint directory when it was gone. */
+  kept: Kept | undefined
   /** Modification time of files that came with the code. */
   private codeUntilMs = Infinity
   private beat: Beat | undefined
@@ -92,6 +96,12 @@ export class AttemptWatch {
       if (result.trackers !== undefined) this.seen.trackers = result.trackers
     }
     this.outside = this.savedOutside()
+    const { folders } = this.machine
+    if (folders !== undefined) {
+      // Their parent is the directory of the job, or of the attempt.
+      const roots = [dirname(folders.work)]
+      this.kept = readKept(folders.checkpoints, { roots, jobId })
+    }
     this.seen.restores = await this.readRestores()
     this.seen.saved = this.savedSoFar
     this.seen.endedAtMs = this.now()
@@ -177,11 +187,8 @@ function seenOf({ id, step, attempt }: Checkpoint, manifest: Manifest): Checkpoi
     savedAtMs,
     totalBytes,
     saveMs,
-    files: manifest.files.map(({ path, sizeBytes, digest, modifiedAtMs }) => ({
-      path,
-      sizeBytes,
-      digest,
-      modifiedAtMs,
-    })),
+    files: manifest.files
+      .filter(({ isOlder }) => isOlder !== true)
+      .map(({ path, sizeBytes, digest, modifiedAtMs }) => ({ path, sizeBytes, digest, modifiedAtMs })),
   }
 }

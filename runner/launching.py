@@ -25,12 +25,19 @@ def runner_command(spec, root, power_off=POWER_OFF, python="python3"):
     """The runner's command line for `spec` (store, job, attempt), with the key and the grant that are in `root`."""
     command = [python, "-IS", os.path.join(root, "crucible-runner.pyz"), "run", "--store", spec["storeUrl"]]
     command += ["--job", spec["jobId"], "--attempt", str(spec["attempt"]), "--root", root]
+    command += ["--job-root", job_root(root, spec["jobId"])]
     if power_off is not None:
         command += ["--power-off", power_off]
     for option, name in (("--secret-key-file", "secret.key"), ("--grant-file", "grant.json")):
         if os.path.exists(os.path.join(root, name)):
             command += [option, os.path.join(root, name)]
     return command
+
+
+def job_root(root, job_id):
+    """The job's directory. Its path is short, for Unix sockets, and the same for all attempts on all machines."""
+    name = "%s-%s" % (job_id[:8].strip("-"), hashlib.sha256(job_id.encode("utf-8")).hexdigest()[:8])
+    return os.path.join(os.path.dirname(root), "jobs", name)
 
 
 def passed_environment(spec):

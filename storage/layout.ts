@@ -142,6 +142,7 @@ export const layout = {
   checkpoint: (jobId: string, step: number, attempt: number) =>
     `jobs/${jobId}/checkpoints/${checkpointId(step, attempt)}/`,
   /** The artifacts of one attempt. */
+  outputs: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/outputs.json`,
   artifactsOf: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/artifacts/`,
 } as const
 

@@ -9,10 +9,11 @@ import type { Host } from './host'
 import { runProgram } from './programs'
 import { namesIn } from './records'
 
-/** The user for a machine's commands, and the directory with the files that this user may reach. */
+/** The user for a machine's commands. */
 export interface JobUser {
   /** Id of user and group. */
   uid: number
+  /** See `MachineRecord.folder`; records from before an upgrade have it here. */
   folder: string
 }
 
@@ -29,7 +30,7 @@ export const USERS_REMEDY =
   'Put what jobs need in a place that every user can read (not below /root), or set CRUCIBLE_LOCAL_UIDS=no to run jobs as root.'
 
 /** Folder for the directories of jobs if other users cannot enter the root, which is usually in a closed home. */
-const ELSEWHERE = '/var/lib/crucible/jobs'
+export const ELSEWHERE = '/var/lib/crucible/jobs'
 const PROBE_TIMEOUT_MS = 15_000
 const OTHERS_PASS = 0o001
 
@@ -106,9 +107,13 @@ async function whyUnlike(
   return `the Python of root is not that of other users: root has ${differing?.trim()}, others have ${first(theirs.output)}`
 }
 
-/** The directory of one machine's job; names are distinct among roots that share a folder. */
-export function folderOf(folder: string, root: string, attemptId: string): string {
-  return join(folder, `${attemptId}-${createHash('sha256').update(root).digest('hex').slice(0, 8)}`)
+/**
+ * The directory of a job: one path for all its attempts, because programs store absolute paths in their checkpoints. It is short, for Unix
+ * sockets below it, and distinct among roots that share a folder.
+ */
+export function folderOf(folder: string, root: string, jobId: string): string {
+  const digest = createHash('sha256').update(`${root}\0${jobId}`).digest('hex').slice(0, 8)
+  return join(folder, `${jobId.slice(0, 8).replace(/-+$/, '')}-${digest}`)
 }
 
 /** A uid of the range without a machine and without a process: files of an earlier job must not become the next one's. */

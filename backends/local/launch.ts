@@ -81,7 +81,7 @@ async function name(host: Host, staged: string, machine: MachineRecord): Promise
   const { attemptId } = machine.owner
   try {
     await rename(staged, host.paths.machine(attemptId))
-    return { machine, state: 'unstarted', hasDirectory: true }
+    return { machine, state: 'unstarted', hasDirectory: true, hasProgramEnded: false }
   } catch (error) {
     if (!hasCode(error, 'EEXIST', 'ENOTEMPTY')) throw error
     const [view] = await scan(host, [attemptId])

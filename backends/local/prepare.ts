@@ -93,8 +93,12 @@ export async function recordFor(
       retryAfterMs: FREE_AGAIN_MS,
     })
   }
-  const mayHaveUser = order.runner.image === null && (await knowsUsers(runner))
-  const user = mayHaveUser ? await userFor(host, { attemptId, taken, signal }) : undefined
+  const program = await readFile(runner)
+  const hasJobRoot = program.includes('crucible_runner/process/job_root.py')
+  // Jobs from before an upgrade keep the runner of that time, which would refuse to start. Names in an archive are not packed.
+  const mayHaveUser = order.runner.image === null && program.includes('crucible_runner/process/user.py')
+  const directory = hasJobRoot ? jobId : attemptId
+  const user = mayHaveUser ? await userFor(host, { directory, attemptId, taken, signal }) : undefined
   const { type, place, priceMicroUsdPerHour } = offer
   return {
     owner: { deployment, jobId, attemptId },
@@ -106,22 +110,23 @@ export async function recordFor(
     attempt,
     storeUrl,
     runnerSha256,
+    folder: user?.folder ?? (hasJobRoot ? folderOf(host.paths.jobs, host.paths.root, jobId) : undefined),
     user,
   }
-}
-
-/** Jobs from before an upgrade keep the runner of that time, which would refuse to start. Names in an archive are not packed. */
-async function knowsUsers(runner: string): Promise<boolean> {
-  return (await readFile(runner)).includes('crucible_runner/process/user.py')
 }
 
 /** Returns the user of a machine. A container has its own isolation, and is started by root. */
 async function userFor(
   host: Host,
-  { attemptId, taken, signal }: { attemptId: string; taken: Taken; signal: AbortSignal },
+  {
+    directory,
+    attemptId,
+    taken,
+    signal,
+  }: { directory: string; attemptId: string; taken: Taken; signal: AbortSignal },
 ): Promise<JobUser | undefined> {
   const users = await host.jobUsers(signal)
   if (users.kind !== 'on') return undefined
   const uid = await chooseUid(users.range, attemptId, taken.uids)
-  return { uid, folder: folderOf(users.folder, host.paths.root, attemptId) }
+  return { uid, folder: folderOf(users.folder, host.paths.root, directory) }
 }

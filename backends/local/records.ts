@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { link, open, readFile, readdir, rename, unlink } from 'node:fs/promises'
+import { access, link, open, readFile, readdir, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { MachineHandle, OwnerTags, RealisedOffer } from '../../core/handle'
 import { BackendError } from '../errors'
@@ -20,6 +20,8 @@ export interface MachineRecord {
   attempt: number
   storeUrl: string
   runnerSha256: string
+  /** The job's directory, which its later attempts on this host use too; missing if the machine's directory holds the job's files. */
+  folder?: string
   /** The user of its commands; missing for the worker's user. */
   user?: JobUser
 }
@@ -60,12 +62,16 @@ export const FILES = {
   /** The runner reads it and claims the attempt with its content. */
   machineId: 'machine-id',
   console: 'console.log',
+  /** The runner writes it when the job's program has ended: from then on it only uploads. */
+  programEnded: 'program-ended',
 } as const
 
 export interface Paths {
   root: string
   machines: string
   staging: string
+  /** Directories of jobs that run as the worker's user. */
+  jobs: string
   tombstones: string
   machine(attemptId: string): string
   tombstone(attemptId: string): string
@@ -79,6 +85,7 @@ export function createPaths(root: string): Paths {
     machines,
     tombstones,
     staging: join(root, 'staging'),
+    jobs: join(root, 'jobs'),
     machine: (attemptId) => join(machines, attemptId),
     tombstone: (attemptId) => join(tombstones, `${attemptId}.json`),
   }
@@ -94,6 +101,11 @@ export function handleOf({ owner, realised, launchedAtMs }: MachineRecord): Mach
   return { backend: 'local', kind: 'machine', id: attemptId, attemptId, realised, launchedAtMs }
 }
 
+/** The directory with the files that the job's commands may reach, if it is not the machine's own. */
+export function jobFolder({ folder, user }: MachineRecord): string | undefined {
+  return folder ?? user?.folder
+}
+
 /** All records of one machine with a directory. */
 export interface MachineFiles {
   machine: MachineRecord
@@ -101,6 +113,8 @@ export interface MachineFiles {
   ending?: EndingRecord
   ended?: EndedRecord
   notice?: NoticeRecord
+  /** The program has ended: its slots and GPUs are free. Missing like false. */
+  hasProgramEnded?: boolean
 }
 
 /** `undefined` without such a machine. */
@@ -108,11 +122,12 @@ export async function readMachine(paths: Paths, id: string): Promise<MachineFile
   const at = (name: string): string => join(paths.machine(id), name)
   const machine = await readJson<MachineRecord>(at(FILES.machine))
   if (machine === undefined) return undefined
-  const [process, ending, ended, notice] = await Promise.all([
+  const [process, ending, ended, notice, hasProgramEnded] = await Promise.all([
     readJson<ProcessIdentity>(at(FILES.process)),
     readJson<EndingRecord>(at(FILES.ending)),
     readJson<EndedRecord>(at(FILES.ended)),
     readJson<NoticeRecord>(at(FILES.notice)),
+    isThere(at(FILES.programEnded)),
   ])
   return {
     machine,
@@ -120,6 +135,17 @@ export async function readMachine(paths: Paths, id: string): Promise<MachineFile
     ending,
     ended,
     notice,
+    hasProgramEnded,
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await access(path)
+    return true
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false
+    throw error
   }
 }
 

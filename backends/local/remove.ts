@@ -1,22 +1,25 @@
 import { randomUUID } from 'node:crypto'
-import { chmod, readdir, rename, rm, stat, unlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { DAY_MS, HOUR_MS } from '../../core/time/time'
 import { hasCode } from './errors'
+import { ELSEWHERE } from './job-users'
 import type { Host } from './host'
-import { FILES, namesIn, type MachineRecord } from './records'
+import { FILES, jobFolder, namesIn, type MachineRecord } from './records'
 
 /** Long after the last repetition of an order, which Temporal and the job's deadline limit. */
 const TOMBSTONE_KEPT_MS = 30 * DAY_MS
 /** A launch that needs longer than this to download its runner is dead. */
 const STAGING_KEPT_MS = HOUR_MS
 const SWEEP_EVERY_MS = HOUR_MS
+/** The runner's lock of a job's directory is next to it and holds the id of the attempt. */
+const LOCK = '.lock'
 
 /** Removes a machine's directory. It is renamed first, so that no reader sees half of it. */
-export async function removeDirectory(host: Host, { owner, user }: MachineRecord): Promise<void> {
+export async function removeDirectory(host: Host, machine: MachineRecord): Promise<void> {
   const { paths } = host
-  const { attemptId } = owner
-  if (user !== undefined) await removeTree(user.folder)
+  const { attemptId } = machine.owner
+  await removeJobFolder(machine)
   try {
     await rename(paths.machine(attemptId), join(paths.staging, `${attemptId}.${randomUUID()}`))
   } catch (error) {
@@ -27,13 +30,23 @@ export async function removeDirectory(host: Host, { owner, user }: MachineRecord
 }
 
 /** Removes the files of the runner and its workload from a machine's directory; our own few files stay. */
-export async function emptyDirectory(host: Host, { owner, user }: MachineRecord): Promise<void> {
-  const directory = host.paths.machine(owner.attemptId)
-  if (user !== undefined) await removeTree(user.folder)
+export async function emptyDirectory(host: Host, machine: MachineRecord): Promise<void> {
+  const directory = host.paths.machine(machine.owner.attemptId)
+  await removeJobFolder(machine)
   const ours: string[] = Object.values(FILES)
   for (const name of await namesIn(directory)) {
     if (!ours.includes(name)) await removeTree(join(directory, name))
   }
+}
+
+/** Removes the job's directory, unless a later attempt of the job has taken it (`runner/crucible_runner/process/job_root.py`). */
+async function removeJobFolder(machine: MachineRecord): Promise<void> {
+  const folder = jobFolder(machine)
+  if (folder === undefined) return
+  const takenBy = await readFile(`${folder}${LOCK}`, 'utf8').catch((error: unknown) => {
+    if (!hasCode(error, 'ENOENT')) throw error
+  })
+  if (takenBy === undefined || takenBy === machine.owner.attemptId) await removeTree(folder)
 }
 
 /** Removes leftovers of failed launches and expired tombstones, at most once an hour. */
@@ -43,6 +56,15 @@ export async function sweep(host: Host): Promise<void> {
   host.sweptAtMs = nowMs
   for (const path of await olderThan(host.paths.tombstones, nowMs - TOMBSTONE_KEPT_MS)) await unlink(path)
   for (const path of await olderThan(host.paths.staging, nowMs - STAGING_KEPT_MS)) await removeTree(path)
+  for (const folder of [host.paths.jobs, ELSEWHERE]) await sweepLocks(folder, nowMs - TOMBSTONE_KEPT_MS)
+}
+
+/** Removes the locks of jobs that have had no directory on this host for long. */
+async function sweepLocks(folder: string, beforeMs: number): Promise<void> {
+  const names = new Set(await namesIn(folder))
+  for (const path of await olderThan(folder, beforeMs)) {
+    if (path.endsWith(LOCK) && !names.has(basename(path, LOCK))) await unlink(path)
+  }
 }
 
 async function olderThan(folder: string, beforeMs: number): Promise<string[]> {

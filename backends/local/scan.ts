@@ -24,6 +24,8 @@ export interface MachineView {
   machine: MachineRecord
   state: 'unstarted' | 'running' | 'stopping' | 'gone'
   hasDirectory: boolean
+  /** The runner still uploads, but the program has ended and needs no slot or GPU. */
+  hasProgramEnded: boolean
   noticeAtMs?: number
   /** End of the machine, for `gone`. */
   ended?: EndedRecord
@@ -80,6 +82,7 @@ async function viewOf(host: Host, id: string, processes: ProcessScan): Promise<M
   const view = {
     machine,
     hasDirectory: true,
+    hasProgramEnded: files.hasProgramEnded === true,
     noticeAtMs: notice ? notice.terminateAtMs : undefined,
   }
   if (files.ended !== undefined) return { ...view, state: 'gone', ended: files.ended }
@@ -114,7 +117,7 @@ async function assertFolders({ paths }: Host): Promise<void> {
 
 async function buriedView(host: Host, id: string): Promise<MachineView | undefined> {
   const tombstone = await readTombstone(host.paths, id)
-  return tombstone && { ...tombstone, state: 'gone', hasDirectory: false }
+  return tombstone && { ...tombstone, state: 'gone', hasDirectory: false, hasProgramEnded: true }
 }
 
 /** Checks the first process if it lives, which costs one small read; otherwise scans all processes. */

@@ -21,7 +21,7 @@ export function needsOf(request: ResourceRequest): Needs {
   }
 }
 
-/** Use by the existing machines; one that was never started keeps its share. */
+/** Use by the existing machines; one that was never started keeps its share, one whose program has ended does not. */
 export interface Taken {
   slots: number
   gpus: Set<number>
@@ -31,10 +31,12 @@ export interface Taken {
 }
 
 export async function takenOn(host: Host): Promise<Taken> {
-  const machines = (await scanAll(host)).filter((view) => view.state !== 'gone').map((view) => view.machine)
+  const views = (await scanAll(host)).filter((view) => view.state !== 'gone')
+  const machines = views.map(({ machine }) => machine)
+  const atWork = views.filter(({ hasProgramEnded }) => !hasProgramEnded).map(({ machine }) => machine)
   return {
-    slots: machines.reduce((sum, machine) => sum + machine.slots, 0),
-    gpus: new Set(machines.flatMap((machine) => machine.gpus)),
+    slots: atWork.reduce((sum, machine) => sum + machine.slots, 0),
+    gpus: new Set(atWork.flatMap((machine) => machine.gpus)),
     jobIds: new Set(machines.map(({ owner }) => owner.jobId)),
     uids: new Set(machines.flatMap(({ user }) => (user === undefined ? [] : [user.uid]))),
   }

@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Host, LocalDeps } from './host'
 import { MARKER } from './processes'
-import { FILES, writeJson, type MachineRecord } from './records'
+import { FILES, jobFolder, writeJson, type MachineRecord } from './records'
 
 /**
  * Starts the runner in a separate session, with nothing inherited: it outlives this process, receives none of its signals and sees only the
@@ -33,6 +33,7 @@ export async function startRunner(host: Host, machine: MachineRecord, python: st
 
 function runnerArguments(directory: string, machine: MachineRecord, deps: LocalDeps): string[] {
   const { owner, attempt, storeUrl, realised, user } = machine
+  const folder = jobFolder(machine)
   const at = (name: string): string => join(directory, name)
   return [
     // Isolated: neither packages of this host or user nor variables of Python change the runner.
@@ -49,7 +50,8 @@ function runnerArguments(directory: string, machine: MachineRecord, deps: LocalD
     directory,
     ...(deps.secretKeyOf === undefined ? [] : ['--secret-key-file', at(FILES.secretKey)]),
     ...(deps.grantFile === undefined ? [] : ['--grant-file', at(FILES.grant)]),
-    ...(user === undefined ? [] : ['--user', String(user.uid), '--job-root', user.folder]),
+    ...(folder === undefined ? [] : ['--job-root', folder]),
+    ...(user === undefined ? [] : ['--user', String(user.uid)]),
     ...(realised.capacityType === 'spot' ? ['--notice-file', at(FILES.notice), '--notice-kill'] : []),
   ]
 }

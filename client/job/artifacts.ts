@@ -1,16 +1,20 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { lstat, mkdir, mkdtemp, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { lstat, mkdir, mkdtemp, rename, rm, rmdir, stat, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { RecordEntry } from '../../core/job/record'
+import { parseOutputs } from '../../intake/documents'
 import { artifactVersions, newestArtifacts, type StoredArtifact } from '../../storage/artifacts'
+import { ignoreBadDocument, readDocument } from '../../storage/json'
 import { checkKey } from '../../storage/keys'
+import { layout } from '../../storage/layout'
 import { eachOf } from '../../storage/parallel'
 import { readRecords } from '../../storage/record'
 import type { Context } from '../context'
 import { CrucibleError, toCrucibleError } from '../errors'
 import { submissionOf } from './history'
 import { noSuchJob } from './read-view'
+import { shape } from './shape'
 
 /** An artifact of a job. @public */
 export interface ArtifactView {
@@ -74,8 +78,6 @@ function named(
   artifacts: StoredArtifact[],
   { jobId, only }: { jobId: string; only: readonly string[] },
 ): StoredArtifact[] {
-  const isAt = (path: string, place: string): boolean =>
-    path === place || path.startsWith(`${place.replace(/\/$/, '')}/`)
   const missing = only.find((place) => !artifacts.some(({ path }) => isAt(path, place)))
   if (missing !== undefined) {
     throw new CrucibleError('not-found', `${jobId} has no artifact ${missing}.`, {
@@ -85,6 +87,11 @@ function named(
   return only.length === 0
     ? artifacts
     : artifacts.filter(({ path }) => only.some((place) => isAt(path, place)))
+}
+
+/** Whether a path is a place or below it. */
+function isAt(path: string, place: string): boolean {
+  return path === place || path.startsWith(`${place.replace(/\/$/, '')}/`)
 }
 
 function noneOf(jobId: string, attempt: number, all: StoredArtifact[]): CrucibleError {
@@ -139,8 +146,55 @@ export async function downloadArtifacts(
     }
   })
   const failed = failures.flat()
+  const { only = [], attempt } = filter
+  const attempts = attempt === undefined ? await attemptsWithOutputs(context, jobId) : [attempt]
+  for (const each of attempts) await restoreTree(context, { jobId, attempt: each, only, copies, toFolder })
   if (failed.length > 0) throw incomplete(failed, { toFolder, count: copies.length })
   return artifacts.map(({ key: _key, ...view }) => view)
+}
+
+/** Newest first. */
+async function attemptsWithOutputs({ store }: Context, jobId: string): Promise<number[]> {
+  const names = await store.listFolders(layout.attempts(jobId))
+  return names
+    .map(Number)
+    .filter(Number.isInteger)
+    .sort((a, b) => b - a)
+}
+
+interface TreeTarget {
+  jobId: string
+  attempt: number
+  only: readonly string[]
+  copies: readonly Copy[]
+  toFolder: string
+}
+
+/** Gives downloaded artifacts of an attempt their permissions and times, with its empty folders and links to folders. */
+async function restoreTree(
+  { store }: Context,
+  { jobId, attempt, only, copies, toFolder }: TreeTarget,
+): Promise<void> {
+  const key = layout.outputs(jobId, attempt)
+  const outputs = await readDocument(store, key, parseOutputs).catch(ignoreBadDocument)
+  if (outputs === undefined) return
+  const targetOf = (path: string): string => join(toFolder, ...path.split('/'))
+  const isWanted = ({ path }: { path: string }): boolean =>
+    only.length === 0 || only.some((place) => isAt(path, place))
+  const own = new Set(copies.filter((copy) => copy.attempt === attempt).map(({ path }) => path))
+  for (const { path, target } of outputs.links.filter(isWanted)) {
+    await mkdir(dirname(targetOf(path)), { recursive: true })
+    // A file of a newer attempt, or of an earlier download, stays.
+    await symlink(target, targetOf(path)).catch(unlessThere)
+  }
+  const folders = outputs.folders.filter(isWanted)
+  for (const { path } of folders) await mkdir(targetOf(path), { recursive: true }).catch(unlessThere)
+  for (const entry of outputs.files) if (own.has(entry.path)) await shape(targetOf(entry.path), entry)
+  for (const entry of folders) await shape(targetOf(entry.path), entry)
+}
+
+function unlessThere(error: unknown): void {
+  if (!['EEXIST', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
 }
 
 /** An artifact that could not be downloaded. */

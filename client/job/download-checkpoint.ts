@@ -14,6 +14,7 @@ import type { Context } from '../context'
 import { CrucibleError } from '../errors'
 import { submissionWithId } from './find-job'
 import { noSuchJob } from './read-view'
+import { shape } from './shape'
 
 /** @public */
 export interface CheckpointDownload {
@@ -56,7 +57,8 @@ export async function downloadCheckpoint(
     if (wanted !== undefined && !isMeant(checkpoint, wanted)) continue
     const badFiles = await fetchInto(context, { jobId, ...good }, target)
     if (badFiles.length === 0) {
-      const { files, totalBytes: sizeBytes, resumePath } = manifest
+      const { files, resumePath } = manifest
+      const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0)
       const facts = { files: files.length, sizeBytes, resumePath, damaged }
       return { checkpoint, folder: target, ...facts }
     }
@@ -147,15 +149,20 @@ async function fetchInto(context: Context, source: Source, target: string): Prom
     await rm(part, { recursive: true, force: true })
     return bad
   }
+  const { files, folders = [] } = manifest
+  const at = (path: string): string => join(part, ...path.split('/'))
+  for (const { path } of folders) await mkdir(at(path), { recursive: true })
+  for (const file of files) await shape(at(file.path), { ...file, mode: modeOf(file) })
+  for (const folder of folders) await shape(at(folder.path), folder)
   await rmdir(target).catch(() => undefined)
   await rename(part, target)
   return []
 }
 
 /** A path below a link would be written to the link's target. No runner creates one. */
-function clashOf({ files, links = [] }: Manifest): string | undefined {
+function clashOf({ files, links = [], folders = [] }: Manifest): string | undefined {
   const linked = new Set(links.map(({ path }) => path))
-  return [...files, ...links].find(({ path }) =>
+  return [...files, ...links, ...folders].find(({ path }) =>
     path.split('/').some((_, depth, names) => depth > 0 && linked.has(names.slice(0, depth).join('/'))),
   )?.path
 }
@@ -183,9 +190,13 @@ async function fetchFile(
     const reason = await faultOf(path, file)
     if (reason !== undefined) return [{ path: file.path, reason }]
   }
-  // The owner can always read, write and delete the downloaded files; others get no more access than the workload gave.
-  await chmod(path, (file.mode & PERMISSIONS) | OWNER)
+  await chmod(path, modeOf(file))
   return []
+}
+
+/** The owner can always read, write and delete the downloaded files; others get no more access than the workload gave. */
+function modeOf({ mode }: ManifestFile): number {
+  return (mode & PERMISSIONS) | OWNER
 }
 
 const PERMISSIONS = 0o777

@@ -1,4 +1,4 @@
-import { MISSING_OUTPUTS, type Checkpoint } from '../../core/job/checkpoint'
+import { LEFT_OUT, MISSING_OUTPUTS, type Checkpoint } from '../../core/job/checkpoint'
 import { continuationOf } from '../../core/job/continuation'
 import type { Metered } from '../../core/money/meter'
 import type { Beat, Billing, RunnerPhase } from '../../core/documents'
@@ -131,7 +131,8 @@ export function joinSummary(facts: SummaryFacts, attempts = attemptsOf(facts)): 
 
 /** The warning of an attempt, unless it has ended with it. */
 function standingWarning(attempt: AttemptView): AttemptView['warning'] {
-  return isAttemptOver(attempt) && attempt.warning?.kind !== MISSING_OUTPUTS ? null : attempt.warning
+  const remains = attempt.warning?.kind === MISSING_OUTPUTS || attempt.warning?.kind === LEFT_OUT
+  return isAttemptOver(attempt) && !remains ? null : attempt.warning
 }
 
 function waitingOf({ status, spec, waiters = [] }: SummaryFacts): LinePlace | null {

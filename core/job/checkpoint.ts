@@ -53,12 +53,30 @@ export interface ManifestFile {
   /** Permission bits, so that an executable stays one. */
   mode: number
   /**
-   * Location of the bytes relative to the job's checkpoint folder: `<id>/files/<path>` or `<id>/files.<revision>/<path>`; `<own
-   * id>/files/<path>` if missing. A file that has not changed since an earlier checkpoint is not uploaded again.
+   * Location of the bytes relative to the job's checkpoint folder: `<id>/files/<path>` or `<id>/files.<revision>/<path>`, with
+   * `.long/<sha256>` instead of a path that is too long for a key; `<own id>/files/<path>` if missing. A file that has not changed since an earlier checkpoint is not uploaded again.
    */
   storedAt?: string
   /** Time of the last write; set again on restore, because programs look for the newest file. */
   modifiedAtMs?: number
+  /** Nanoseconds of that time within its millisecond. */
+  modifiedNs?: number
+  /**
+   * True for a file of an older numbered file or folder that the program still kept, such as its best checkpoint: restored, but no part of
+   * the proof.
+   */
+  isOlder?: boolean
+  /** The path of another file of the checkpoint, for which this is a further name: a hard link. */
+  linkedTo?: string
+}
+
+/** Permissions and time of a folder of a checkpoint, or of a file or folder of the outputs. */
+export interface TreeEntry {
+  path: string
+  /** Permission bits. */
+  mode: number
+  modifiedAtMs?: number
+  modifiedNs?: number
 }
 
 /** A symbolic link inside a checkpoint, such as `latest -> checkpoint-500`. */
@@ -100,12 +118,15 @@ export interface Manifest {
   savedAtMs: number
   /** How long the program took to write the checkpoint, as far as the runner saw. */
   saveMs?: number
+  /** Size of the files without `isOlder`. */
   totalBytes: number
   /** How long the upload of its files took. */
   uploadMs?: number
   files: ManifestFile[]
   /** Created again after the files; missing without links. */
   links?: ManifestLink[]
+  /** All folders, for those without files and for permissions and times; missing without any. */
+  folders?: TreeEntry[]
   /** The checkpoint that this is a copy of; missing if an attempt of the job made it. */
   copiedFrom?: CheckpointSource
   /** The target of `CRUCIBLE_RESUME_FROM`, relative to the checkpoint directory: the newest entry, or `.`. */
@@ -131,6 +152,8 @@ export type SaveSignal = (typeof SAVE_SIGNALS)[number]
 
 /** The kind of warning that remains when its attempt is over: the program has succeeded without some of its `outputs`. */
 export const MISSING_OUTPUTS = 'missing-outputs'
+/** The kind of warning that names what checkpoints do not hold, because it cannot be stored; it remains, too. */
+export const LEFT_OUT = 'left-out'
 
 /** A problem that needs a person. */
 export interface RunnerWarning {

@@ -2,9 +2,12 @@
 
 import glob
 import os
+import stat
 import threading
-from typing import Callable, Dict, List, Optional, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
+from .amounts import in_bytes
+from .checkpoint.manifest import time_of
 from .clock import Clock
 from .control.saving import Saving
 from .documents import is_utf8
@@ -50,6 +53,52 @@ def find_artifacts(
         remarks.append("the artifact %s is not kept: its name is not UTF-8; rename it" % os.fsencode(name))
         del found[name]
     return found, remarks
+
+
+class Outline(NamedTuple):
+    """What outputs have in addition to the content of files."""
+
+    folders: Dict[str, os.stat_result]
+    links: Dict[str, str]
+    """Links to folders of the same outputs, with their targets; links to files are kept as files."""
+
+    def document(self, files: Dict[str, os.stat_result]) -> dict:
+        """Returns `outputs.json` for these files."""
+        folders = [{"path": path, **_entry(status)} for path, status in sorted(self.folders.items())]
+        links = [{"path": path, "target": target} for path, target in sorted(self.links.items())]
+        entries = [{"path": path, **_entry(status)} for path, status in sorted(files.items())]
+        return {"version": 1, "files": entries, "folders": folders, "links": links}
+
+
+def _entry(status: os.stat_result) -> dict:
+    return {"mode": stat.S_IMODE(status.st_mode), **time_of(status.st_mtime_ns)}
+
+
+def outline_of(output: str, work: str, patterns: List[str]) -> Outline:
+    """Lists the folders of the outputs, which follow no link."""
+    outline = Outline({}, {})
+    tops = [(work, match) for pattern in patterns if not _is_outside(pattern) for match in _matches(work, pattern)]
+    tops += [(output, os.path.join(output, name)) for name in (os.listdir(output) if os.path.isdir(output) else [])]
+    for base, top in tops:
+        waiting = [top]
+        while waiting:
+            path = waiting.pop()
+            name = os.path.relpath(path, base).replace(os.sep, "/")
+            if not is_utf8(name) or not os.path.isdir(path):
+                continue
+            if os.path.islink(path):
+                target = os.readlink(path)
+                led = os.path.normpath(os.path.join(os.path.dirname(name), target))
+                if not os.path.isabs(target) and is_utf8(target) and not led.startswith(".."):
+                    outline.links[name] = target
+                continue
+            try:
+                inner = os.listdir(path)
+            except OSError:
+                continue  # `find_artifacts` has said so
+            outline.folders[name] = os.stat(path)
+            waiting += [os.path.join(path, each) for each in inner]
+    return outline
 
 
 def _add(found: Dict[str, str], base: str, top: str, walls: Walls) -> List[str]:
@@ -166,6 +215,8 @@ class Keeper:
         self._total = 0
         self._trouble = Trouble("uploading an artifact", remark, clock)
         self.kept: List[dict] = []
+        self.statuses: Dict[str, os.stat_result] = {}
+        """Permissions and times of the files that were kept."""
         self.saving = Saving({})
         """The progress of the uploads."""
 
@@ -183,6 +234,13 @@ class Keeper:
                 if is_over():
                     raise GaveUp("no time was left for %d artifacts" % len(waiting))
         self._trouble.passed()
+
+    def words_of(self, found: Dict[str, str]) -> str:
+        """Returns a sentence about what is going to be kept, before the first byte is sent."""
+        files = "1 artifact" if len(found) == 1 else "%d artifacts" % len(found)
+        sizes = [_size_of(path) for path in found.values()]
+        told = (files, in_bytes(sum(sizes)), in_bytes(max(sizes, default=0)), self._gib_max)
+        return "keeping %s: %s in all, %s in the largest; one artifact may have %d GiB" % told
 
     def _tell_of(self, name: str, status: os.stat_result) -> None:
         done = "%d of %d artifacts are kept" % (len(self.kept), self._total)
@@ -208,6 +266,7 @@ class Keeper:
                 digest = upload_whole(self._store, key, path_of(descriptor), is_over, tell)
                 size = os.fstat(descriptor).st_size
             self.kept.append({"path": name, "sizeBytes": size, "sha256": digest})
+            self.statuses[name] = status
             self.saving.settle(name, True)
         except StoreError as error:
             self._trouble.happened(error)

@@ -13,7 +13,7 @@ from .checkpoint.uploads import Checkpoints
 from .context import Context
 from .endings import Failed
 from .paths import checkpoint_directory, make_folders
-from .walls import NO_WALLS, Walls
+from .walls import Walls
 
 
 class Checkpointing:
@@ -32,9 +32,8 @@ class Checkpointing:
         self._overdue: Optional[Overdue] = None
 
     def walls(self, *more: str) -> Walls:
-        """Without a container or a user of its own, a job can read every file that the runner can read."""
-        is_apart = self._order["image"] is not None or self._context.options.user is not None
-        return Walls((*self._context.paths.of_job, *more)) if is_apart else NO_WALLS
+        """Links out of the job's directories are not followed, with or without a user of its own: their targets are inputs, or not the job's."""
+        return Walls((*self._context.paths.of_job, *more))
 
     def prepare(self) -> None:
         """Runs before the command starts, and again before the command restarts with another checkpoint. Raises `Failed`."""

@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         "--user", metavar="UID", type=_user, help="run the job's commands as this user and group; only root can (Linux)"
     )
     run.add_argument(
-        "--job-root", metavar="DIR", help="the only directory that the job may reach"
+        "--job-root", metavar="DIR", help="the job's directory on this machine, the same for all its attempts (default: the machine's own)"
     )
     run.add_argument(
         "--notice-kill", action="store_true", help="end everything at the time of the notice"

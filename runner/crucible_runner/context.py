@@ -25,7 +25,7 @@ class Context:
         self.options = options
         self.post = post
         self.clock = clock
-        self.paths = Paths(options.root, options.job_root)
+        self.paths = Paths(options.root, options.job_root, options.user is not None)
         self.memory = Memory(self.paths.memory, options.attempt_id, clock, boot_id())
         self.store: Store = open_store(options.store, options.grant_file, options.secret_key_file)
         self.keys = Keys(options.job, options.attempt)

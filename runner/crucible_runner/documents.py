@@ -67,6 +67,10 @@ def _stored_at(value: Any, at: str) -> str:
     return path
 
 
+# The time of the last write, and the nanoseconds within that millisecond.
+_TIME = {"modifiedAtMs": whole(), "modifiedNs": whole(0, 999_999)}
+
+
 def _manifest_file(value: Any, at: str) -> dict:
     checked = record(
         {
@@ -76,7 +80,7 @@ def _manifest_file(value: Any, at: str) -> dict:
             "digest": _sha256,
             "mode": whole(),
         },
-        optional={"storedAt": _stored_at, "modifiedAtMs": whole()},
+        optional={"storedAt": _stored_at, **_TIME, "isOlder": boolean, "linkedTo": inner_path},
     )(value, at)
     wanted = -(-checked["sizeBytes"] // PART_BYTES)
     if len(checked["parts"]) != wanted:
@@ -251,6 +255,16 @@ _RESTORE = record(
 )
 RESTORES = record({"version": literal(1), "attemptId": text, "restores": list_of(_RESTORE)})
 
+_TREE_ENTRY = record({"path": inner_path, "mode": whole()}, _TIME)
+OUTPUTS = record(
+    {
+        "version": literal(1),
+        "files": list_of(_TREE_ENTRY),
+        "folders": list_of(_TREE_ENTRY),
+        "links": list_of(_manifest_link),
+    }
+)
+
 MANIFEST = record(
     {
         "version": literal(1),
@@ -271,6 +285,7 @@ MANIFEST = record(
         "epoch": whole(),
         "saveMs": whole(),
         "links": list_of(_manifest_link),
+        "folders": list_of(_TREE_ENTRY),
         "copiedFrom": record({"jobId": text, "checkpoint": text}),
         "uploadMs": whole(),
         "sha256": _sha256,

@@ -1,11 +1,15 @@
 """The keys of the object store (storage/layout.ts has the same keys for the other side)."""
 
+import hashlib
 import re
 from typing import NamedTuple, Optional, Tuple
 
 # A step has at most twelve digits, so that names sort as numbers do.
 STEP_DIGITS_MAX = 12
 STEP_MAX = 10**STEP_DIGITS_MAX - 1
+
+# S3 allows keys of 1,024 bytes; this much is left for a path.
+_PATH_BYTES_MAX = 700
 
 # Folder for the store's own temporary files, if it needs one.
 TEMPORARY_FOLDER = ".tmp"
@@ -51,6 +55,13 @@ def stored_at(checkpoint: CheckpointId, path: str, revision: int = 1) -> str:
     return "%s/%s/%s" % (checkpoint.name, "files" if revision == 1 else "files.%d" % revision, path)
 
 
+def place_of(checkpoint: CheckpointId, path: str, revision: int = 1) -> str:
+    """Returns the same for paths that fit into a key, and another place for longer ones."""
+    encoded = path.encode("utf-8")
+    is_short = len(encoded) <= _PATH_BYTES_MAX
+    return stored_at(checkpoint, path if is_short else ".long/" + hashlib.sha256(encoded).hexdigest(), revision)
+
+
 def parse_range(name: str) -> Optional[Tuple[int, int]]:
     """Returns the first and last line number in the name of a log chunk, or None for another name."""
     match = re.fullmatch(r"(\d{12})-(\d{12})\.ndjson", name)
@@ -80,6 +91,7 @@ class Keys:
         self.logs = self.attempt + "logs/"
         self.checkpoints = self.job + "checkpoints/"
         self.artifacts = self.attempt + "artifacts/"
+        self.outputs = self.attempt + "outputs.json"
 
     def bundle(self, sha256: str) -> str:
         return "%sbundle/%s.tar.gz" % (self.job, sha256)

@@ -1,11 +1,15 @@
 """The machine's own directory."""
 
 import errno
+import hashlib
 import os
 import shutil
 import stat
 import sys
 from typing import List, Optional, Tuple
+
+# A Unix socket's path has at most 107 bytes, and libraries add folders of up to 60 to TMPDIR (Ray).
+_TMPDIR_BYTES_MAX = 43
 
 # Far more than a file of `control/` ever needs.
 _PLAIN_BYTES_MAX = 64 * 1024
@@ -14,10 +18,11 @@ _PLAIN_BYTES_MAX = 64 * 1024
 class Paths:
     """Everything that the runner keeps under its root."""
 
-    def __init__(self, root: str, job_root: Optional[str] = None) -> None:
-        """`job_root` is a separate directory for everything that the workload may access, when the workload runs as another user."""
+    def __init__(self, root: str, job_root: Optional[str] = None, has_user: bool = False) -> None:
+        """`job_root` is a separate directory for everything that the workload may access; with `has_user` that runs as another user."""
         self.root = os.path.abspath(root)
         self._job_root = self.root if job_root is None else os.path.abspath(job_root)
+        self._has_user = has_user
         self.lock = self._at("runner.lock")
         self.log = self._at("runner.log")
         self.group = self._at("cgroup")
@@ -25,6 +30,7 @@ class Paths:
         self.machine_id = self._at("machine-id")
         self.send_name = self._at("send-name")
         self.drain = self._at("drain.json")
+        self.program_ended = self._at("program-ended")
         self.work = self._of_job("work")
         self.output = self._of_job("output")
         self.checkpoints = self._of_job("checkpoints")
@@ -36,7 +42,7 @@ class Paths:
         self.helper = self._of_job("helper")
         self.bin = self._of_job("bin")
         self.home = self._of_job("home")
-        self.scratch = self._of_job("scratch")
+        self.scratch = self._of_job("t")
         # The folder is on the job's disk, because files are renamed or linked between it and the job's directories.
         self.near = self._of_job("tmp")
         self.staging = self._of_job("tmp/staging")
@@ -55,6 +61,29 @@ class Paths:
         """The directories that belong to the job's own user."""
         return (*self.of_job, self.helper, self.bin, self.home, self.scratch)
 
+    def short_scratch(self) -> str:
+        """Returns a path of the folder for temporary files below which programs can create Unix sockets: the folder itself, or a link to
+        it."""
+        if len(os.fsencode(self.scratch)) <= _TMPDIR_BYTES_MAX:
+            return self.scratch
+        link = self._short_link()
+        if os.path.islink(link) and os.readlink(link) == self.scratch and os.lstat(link).st_uid == os.geteuid():
+            return link
+        try:
+            os.symlink(self.scratch, link)
+            return link
+        except OSError:
+            return self.scratch  # somebody else has the name: most programs need no socket there
+
+    def forget_short_scratch(self) -> None:
+        """Removes the link, if there is one."""
+        link = self._short_link()
+        if os.path.islink(link) and os.readlink(link) == self.scratch:
+            os.unlink(link)
+
+    def _short_link(self) -> str:
+        return "/tmp/crucible-" + hashlib.sha256(os.fsencode(self.scratch)).hexdigest()[:10]
+
     def _at(self, name: str) -> str:
         return os.path.join(self.root, *name.split("/"))
 
@@ -69,9 +98,10 @@ class Paths:
         for path in (self.staging, self.held, self.restoring):
             remove_tree(path)
         remove_tree(self.login)
+        remove_tree(self.program_ended)
         os.makedirs(self.saved)
         os.makedirs(self.logs, exist_ok=True)
-        if self._job_root != self.root:
+        if self._has_user:
             self._make_for_user()
 
     def _make_for_user(self) -> None:

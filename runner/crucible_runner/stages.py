@@ -4,7 +4,7 @@ import os
 import traceback
 from typing import Optional
 
-from .artifacts import find_artifacts, half_of, missing_outputs
+from .artifacts import Outline, find_artifacts, half_of, missing_outputs, outline_of
 from .attempt import Attempt
 from .clock import in_words
 from .documents import dump
@@ -13,7 +13,9 @@ from .helpers import install_helpers
 from .inputs.bundle import Fetcher
 from .inputs.fetching import Inputs
 from .inputs.input_cache import InputCache, default_folder
+from .paths import write_whole
 from .process.environment import Facts
+from .process.gpus import count_of
 from .report import result_of
 from .resuming import Resuming
 from .running import Running
@@ -109,7 +111,8 @@ class Stages:
             inputs.fetch(each["source"], os.path.join(paths.work, each["path"]))
         image_password = values[order["imageLogin"]["secret"]] if "imageLogin" in order else ""
         directory = self._attempt.checkpointing.directory
-        return Facts(order, secrets, paths, directory, user is not None, image_password)
+        gpus = count_of(self._attempt.gpus.ask(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+        return Facts(order, secrets, paths, directory, user is not None, image_password, gpus=gpus)
 
     def _read_secrets(self) -> dict:
         """Reads the workload's secrets, and the password of the image's registry."""
@@ -156,6 +159,7 @@ class Stages:
         attempt = self._attempt
         attempt.enter("finishing")
         ending = self._checked_outputs(ending)
+        self._note_program_ended()
         if self._end_of_workload is not None:
             attempt.checkpointing.uploads.finish(self._end_of_workload, self._left_ms)
             is_last = ending.outcome != "stopped" or ending.reason in _FINAL_REASONS
@@ -179,18 +183,37 @@ class Stages:
         self._warning = {"kind": "missing-outputs", "text": text, "sinceMs": context.clock.wall_ms()}
         return ending
 
+    def _note_program_ended(self) -> None:
+        """Lets another job have the place on a shared host while this one only uploads."""
+        try:
+            write_whole(self._context.paths.program_ended, b"")
+        except OSError as error:
+            self._context.remark("the end of the program cannot be noted: %s" % error)
+
     def _keep_artifacts(self, is_over: IsOver) -> None:
         context, keeper, paths = self._context, self._attempt.keeper, self._context.paths
         try:
             found, remarks = find_artifacts(paths.output, paths.work, self._attempt.order["outputs"], keeper.walls)
             for remark in remarks:
                 context.remark(remark)
+            if found:
+                context.remark(keeper.words_of(found))
+            outline = outline_of(paths.output, paths.work, self._attempt.order["outputs"])
             bounded(lambda: keeper.keep(found, is_over), is_over)
+            self._keep_outline(outline, is_over)
             if len(keeper.kept) < len(found):
                 context.remark("%d of %d artifacts are kept" % (len(keeper.kept), len(found)))
         except Exception as error:  # folders nested too deeply, or any other error: the result must be put
             context.remark("artifacts cannot be read: %s" % error)
         self._artifacts = list(keeper.kept)
+
+    def _keep_outline(self, outline: Outline, is_over: IsOver) -> None:
+        """Keeps what makes a downloaded tree equal to the program's: permissions, times, empty folders and links to folders."""
+        context, statuses = self._context, self._attempt.keeper.statuses
+        if statuses or outline.folders or outline.links:
+            body = dump(outline.document(statuses))
+            put = lambda: context.store.put(context.keys.outputs, body)  # noqa: E731
+            bounded(lambda: persist(put, is_over, context.trouble("keeping the permissions of artifacts")), is_over)
 
     def _put_result(self, ending: Ending, is_over: IsOver) -> None:
         attempt = self._attempt

@@ -18,6 +18,9 @@ export interface Habit {
 export const HABITS: readonly Habit[] = [
   { name: 'hf_trainer', saveMs: 1_500 },
   { name: 'hf_one_kept', saveMs: 500 },
+  { name: 'hf_best', saveMs: 300 },
+  { name: 'hf_ranks', saveMs: 1_500 },
+  { name: 'exact_tree' },
   { name: 'two_goes', saveMs: 800 },
   { name: 'in_place', saveMs: 700 },
   { name: 'tmp_rename', saveMs: 700 },
@@ -30,6 +33,7 @@ export const HABITS: readonly Habit[] = [
   { name: 'tensorboard', saveMs: 400 },
   { name: 'sqlite_beside', saveMs: 300 },
   { name: 'sqlite_state' },
+  { name: 'sqlite_wal' },
   { name: 'results_jsonl' },
   { name: 'sharded', saveMs: 1_800 },
   { name: 'safetensors_index', saveMs: 1_800 },

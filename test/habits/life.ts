@@ -162,7 +162,9 @@ class Life {
   async #attempt(attempt: number): Promise<boolean> {
     const strike = this.#strikes[this.#struck.length]
     const { program, habit, kills } = this.options
-    const machine = await this.world.launch({
+    // As on the machines of the product, all attempts have one path.
+    const jobRoot = join(this.world.folder, 'jobs', 'habit')
+    const wanted = {
       attempt,
       run: program.run,
       bundle: await this.world.bundle(program.files),
@@ -180,8 +182,9 @@ class Life {
       beatMs: BEAT_MS,
       drainMs: DRAIN_MS,
       leaseMs: LEASE_MS,
-      notice: { kind: 'file', path: this.#noticePath(attempt) },
-    })
+      notice: { kind: 'file' as const, path: this.#noticePath(attempt) },
+    }
+    const machine = await this.world.launch(wanted, '--job-root', jobRoot)
     const end = await this.#attend(machine, strike)
     await destroy(machine)
     this.#notes.read()

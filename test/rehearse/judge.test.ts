@@ -78,6 +78,11 @@ const UNDISTURBED: LifeSeen = {
 function saving(saved: CheckpointSeen[]): LifeSeen {
   return { ...UNDISTURBED, attempts: [{ ...UNDISTURBED.attempts[0]!, saved }] }
 }
+
+/** A checkpoint in a folder of its own. */
+function saved(step: number): CheckpointSeen {
+  return checkpoint(step, 1, { files: [file(step, { path: `checkpoint-${step}/model.bin` })] })
+}
 /** Killed at step 25, resumed from step 20. */
 const FIRST = attempt(1, {
   steps: steps(1, 25),
@@ -128,6 +133,45 @@ describe('the judgement of a rehearsal', () => {
     expect(textOf([run('a'), run('b')], [run('x'), run('y')])).toEqual(['good', '2 MLflow runs'])
     expect(textOf([run('a'), { kind: 'wandb', runId: 'c' }])).toEqual(['good', '1 MLflow run, 1 W&B run'])
     expect(textOf([])).toEqual([undefined, undefined])
+  })
+
+  it('fails a program that ends without a file that it keeps without interruptions, or with a path that leads nowhere', () => {
+    const end: AttemptSeen['end'] = { outcome: 'succeeded', reason: 'completed', message: '', exitCode: 0 }
+    const named = (file: string, inner: string, exists: boolean) => ({
+      file,
+      path: `/jobs/train/${inner}`,
+      inner,
+      exists,
+    })
+    const best = named('checkpoint-50/state.json', 'checkpoints/checkpoint-10', true)
+    const temporary = named('checkpoint-50/state.json', 'work/tmp-1', false)
+    const paths = ['checkpoint-10/model.bin', 'checkpoint-50/model.bin']
+    const [alone] = saving([10, 20, 50].map(saved)).attempts
+    const undisturbed = {
+      attempts: [{ ...alone!, end }],
+      outputs: {},
+      kept: { paths, named: [best, temporary] },
+    }
+    const checksOf = (kept: LifeSeen['kept']) => {
+      const first = { ...FIRST, saved: [10, 20].map(saved) }
+      const second = { ...SECOND, restores: [restored(saved(20))], saved: [saved(50)], end }
+      const interrupted = { attempts: [first, second], outputs: {}, kept }
+      const report = judged([], { undisturbed, interrupted })
+      const checks = report.checks.filter(({ name }) => ['Files kept', 'Stored paths'].includes(name))
+      return [report.survives, ...checks.map(({ outcome, text }) => `${outcome}: ${text}`)]
+    }
+    const moved = named('checkpoint-50/state.json', 'work/tmp-7', false)
+    expect(checksOf({ paths, named: [best, moved] })).toEqual([true, 'good: 2 files at the end'])
+    expect(checksOf({ paths: paths.slice(1), named: [{ ...best, exists: false }] })).toEqual([
+      false,
+      'bad: after interruptions it ends without checkpoint-10/model.bin, which the undisturbed run keeps',
+      'bad: after an interruption checkpoint-50/state.json names /jobs/train/checkpoints/checkpoint-10, which does not exist',
+    ])
+    expect(checksOf({ paths: [...paths, 'checkpoint-20/model.bin'], named: [best] })).toEqual([
+      true,
+      'warning: checkpoint-20/model.bin is there, although the program had deleted it',
+    ])
+    expect(checksOf(undefined)).toEqual([true])
   })
 
   it('fails a program that begins at the beginning in spite of its checkpoint', () => {

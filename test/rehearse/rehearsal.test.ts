@@ -18,11 +18,14 @@ beforeAll(() => packRunner(runner))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Rehearses a program of `programs/` for real. */
-async function rehearsed(program: string, interruptions = INTERRUPTIONS_DEFAULT): Promise<Report> {
+async function rehearsed(program: string, interruptions = INTERRUPTIONS_DEFAULT, env = ''): Promise<Report> {
   const code = mkdtempSync(join(folder, 'code-'))
   for (const name of ['training.py', `${program}.py`])
     writeFileSync(join(code, name), readFileSync(join(__dirname, 'programs', name)))
-  const read = parseJobFile(`run: python3 -B ${program}.py\n`, { fileName: 'job.yaml', nowMs: Date.now() })
+  const read = parseJobFile(`run: ${env} python3 -B ${program}.py\n`, {
+    fileName: 'job.yaml',
+    nowMs: Date.now(),
+  })
   if (!('job' in read)) throw new Error('the job file is wrong')
   const { spec } = read.job
   const place = mkdtempSync(join(folder, 'stage-'))
@@ -78,3 +81,26 @@ it('finds that a program does not survive which fails on its checkpoint', async 
 itInAll('finds that a program survives which saves each checkpoint in a folder', async () => {
   expect(await rehearsed('hf_like', 2)).toMatchObject({ survives: true })
 })
+
+itInAll(
+  'finds that a program survives which keeps its best checkpoint under the path that it has stored',
+  async () => {
+    const { survives, checks } = await rehearsed('keeps_best', 2)
+    expect({ survives, kept: checks.find(({ name }) => name === 'Files kept') }).toMatchObject({
+      survives: true,
+      kept: { outcome: 'good' },
+    })
+  },
+)
+
+itInAll(
+  'finds that a program does not survive which ends without the best checkpoint that its state names',
+  async () => {
+    const { survives, checks } = await rehearsed('keeps_best', 2, 'LOSES_BEST=yes')
+    const wrong = checks.filter(({ outcome }) => outcome === 'bad')
+    expect({ survives, wrong: wrong.map(({ name }) => name) }).toEqual({
+      survives: false,
+      wrong: ['Files kept', 'Stored paths'],
+    })
+  },
+)

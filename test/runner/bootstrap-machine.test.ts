@@ -16,6 +16,7 @@ import {
   STAND_IN,
 } from './bootstrapping'
 import { useWorlds } from './world'
+import { jobRootBeside } from '../support/job-root'
 
 const KIB = 1024
 /** A URL with a session's token is this long at most. */
@@ -115,6 +116,8 @@ describe('the user data of a machine', () => {
       '1',
       '--root',
       root,
+      '--job-root',
+      jobRootBeside(root, b.world.jobId),
       '--power-off',
       'shutdown -h now',
       '--secret-key-file',

@@ -7,6 +7,7 @@ import { layout } from '../../storage/layout'
 import { until } from '../support/until'
 import { Bootstraps } from './bootstrapping'
 import { machineProcesses, useWorlds, type World } from './world'
+import { jobRootBeside } from '../support/job-root'
 
 const createWorld = useWorlds()
 let world: World
@@ -42,7 +43,7 @@ describe('a runner that a bootstrap has started', () => {
     expect(await b.isLeft(send)).toBe(false)
     const { machine: claimed, send: name } = await claimant()
     expect([claimed, name]).toEqual([expect.stringMatching(/^unnamed-[0-9a-f]{32}$/), send])
-    writeFileSync(join(b.root('m'), 'work/go'), '')
+    writeFileSync(join(jobRootBeside(b.root('m'), world.jobId), 'work/go'), '')
     expect(await machine.ended).toMatchObject({ code: 0 })
     expect(await result()).toMatchObject({ outcome: 'succeeded' })
   })

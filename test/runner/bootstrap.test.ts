@@ -21,6 +21,7 @@ import { until } from '../support/until'
 import { filesOfUserData } from '../support/user-data'
 import { Bootstrap, Bootstraps, GRANT, plainEnvironment, PYTHON, STAND_IN } from './bootstrapping'
 import { useWorlds } from './world'
+import { jobRootBeside } from '../support/job-root'
 
 const BUCKET = 'bootstrap-tests'
 const DYING = join(__dirname, 'dying-bootstrap.py')
@@ -91,6 +92,8 @@ describe.each([
       '1',
       '--root',
       root,
+      '--job-root',
+      jobRootBeside(root, b.world.jobId),
       '--secret-key-file',
       join(root, 'secret.key'),
       '--grant-file',

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseOutputs } from '../../intake/documents'
 import { layout } from '../../storage/layout'
 import { JOB, useWorlds } from './world'
 import { itInAll } from '../support/selection'
@@ -26,7 +27,8 @@ open(os.path.join(os.environ['CRUCIBLE_CHECKPOINT_DIR'].encode(), b'bad\\xff.pt'
     expect(await world.artifact('ü ß\n#?.txt')).toBe('kept')
     const remarks = await machine.remarks()
     expect(remarks).toMatch(/the artifact b'bad\\xff\.txt' is not kept: its name is not UTF-8/)
-    expect(remarks).toMatch(/the name of its file b'bad\\xff\.pt' is not UTF-8: rename it/)
+    expect(remarks).toMatch(/Left out of the checkpoints: bad\\xff\.pt \(its name is not UTF-8: rename it\)/)
+    expect(result.warning?.kind).toBe('left-out')
   })
 
   itInAll('may remove them all: what the order names elsewhere is kept', async () => {
@@ -52,6 +54,42 @@ open(os.path.join(os.environ['CRUCIBLE_CHECKPOINT_DIR'].encode(), b'bad\\xff.pt'
     const next = await world.launch({ attempt: 2, run: 'cd "$CRUCIBLE_CHECKPOINT_DIR"; cat latest/a host' })
     await next.end()
     expect(await next.output()).toEqual(['1', 'host'])
+  })
+
+  it('may leave empty folders, links to them, permissions and times in its outputs: they are noted for a download', async () => {
+    const world = createWorld()
+    const machine = await world.launch({
+      outputs: ['figures'],
+      run: `mkdir -p figures/empty; ln -s empty figures/latest; ln -s /etc figures/far; cd "$CRUCIBLE_OUTPUT_DIR"; mkdir logs
+        echo x > run.sh; chmod 750 run.sh; touch -d '2020-01-02 03:04:05.678901 UTC' run.sh`,
+    })
+    await machine.end()
+    const outputs = parseOutputs((await world.store.get(layout.outputs(JOB, 1)))!.toString())
+    expect(outputs.folders.map(({ path }) => path)).toEqual(['figures', 'figures/empty', 'logs'])
+    expect(outputs.links).toEqual([{ path: 'figures/latest', target: 'empty' }])
+    const modifiedAtMs = Date.parse('2020-01-02T03:04:05.678Z')
+    expect(outputs.files).toEqual([{ path: 'run.sh', mode: 0o750, modifiedAtMs, modifiedNs: 901_000 }])
+  })
+
+  it('may leave links to other folders in its outputs: they are not followed, and what is kept is counted first', async () => {
+    const world = createWorld()
+    const datasets = join(world.folder, 'datasets')
+    mkdirSync(datasets)
+    writeFileSync(join(datasets, 'rows.csv'), 'not an output')
+    const machine = await world.launch({
+      outputs: ['out', 'plots/*', 'rows.csv'],
+      run: `mkdir out plots; echo w > out/model.bin; cd plots; ln -s ${datasets} ../out/data; ln -s ${datasets} data
+        echo p > loss.png; ln -s ${datasets}/rows.csv ../rows.csv; cp loss.png "$CRUCIBLE_OUTPUT_DIR"; ln -s ${datasets} "$CRUCIBLE_OUTPUT_DIR"`,
+    })
+    const { artifacts } = await machine.end()
+    expect(artifacts.map(({ path }) => path)).toEqual(['loss.png', 'out/model.bin', 'plots/loss.png'])
+    const remarks = await machine.remarks()
+    for (const name of ['out/data', 'plots/data', 'rows.csv', 'datasets'])
+      expect(remarks).toContain(`${name} is not kept: it points outside the job's directories`)
+    expect(remarks).toContain(
+      'keeping 3 artifacts: 6 bytes in all, 2 bytes in the largest; one artifact may have 1024 GiB',
+    )
+    expect(existsSync(join(machine.root, 'program-ended'))).toBe(true)
   })
 
   it('may make a folder of what was a file in an attempt before: both are kept, and the newer one is shown', async () => {

@@ -9,6 +9,7 @@ from .formats import Folder, FolderVerdict, Verdict, check_file, check_folder
 from .formats.base import build
 from .generations import Generation, Generations, shape_of, unfinished_member
 from .names import is_record
+from .ranks import has_ranks, missing_rank
 from .scan import FileStamp, Selection, matches_any
 
 # Files without a verifiable format may make up this share of a generation that its format proves whole: settings, small states.
@@ -58,6 +59,8 @@ class Circumstances(NamedTuple):
     """Words about a file that a process still has open for writing, else None."""
     ended_well: Optional[bool]
     """None while the workload runs."""
+    world_size: Callable[[], Optional[int]] = lambda: None
+    """The number of processes that write the checkpoint, if the program's environment says so."""
 
 
 class Contents(NamedTuple):
@@ -151,6 +154,8 @@ class Judge:
         contents = self.formats.judge(selection, generation.files)
         if contents.torn is not None:
             return Standing(None, contents.torn)
+        if selection.odd is not None and contents.proof is None:
+            return Standing(None, selection.odd)
         shape = generation.shape
         is_like = saves.is_like_complete(shape)
         if generation.is_superseded:
@@ -164,6 +169,10 @@ class Judge:
             contents = contents._replace(proof=None, missing=contents.missing or unfinished)
         quiet_ms = now.now_ms - generation.changed_ms
         needed_ms = int(saves.pause_ms * _PAUSE_FACTOR)
+        rank = self._missing_rank(generation, saves, now)
+        if rank is not None:
+            # The rank that writes the last file of a format, such as rank 0, does not wait for the others.
+            contents = contents._replace(proof=None, missing="%s is not there yet" % rank)
         is_proven = contents.proof is not None and (is_like or contents.is_folder_proof)
         if quiet_ms < (self._quiet_ms // 2 if is_proven else self._quiet_ms):
             return Standing(None, contents.missing or "")
@@ -175,6 +184,8 @@ class Judge:
             return Standing(None, held)
         gone_on = _gone_on(generation, now.step)
         settled = self._settled(gone_on, quiet_ms, max(needed_ms, _SETTLED_QUIETS * self._quiet_ms))
+        if rank is not None and gone_on is None:
+            settled = None
         is_first_work = contents.proof is not None and saves.is_first_kind and not contents.may_be_settings
         if is_proven or (is_first_work and settled is not None):
             return Standing(Evidence(COMPLETE, "format", contents.proof or ""))
@@ -183,6 +194,12 @@ class Judge:
         if contents.proof is not None:
             return Standing(Evidence(QUIET, "format", contents.proof))
         return Standing(Evidence(QUIET, "quiet", contents.missing or "nothing changed for %s" % in_words(quiet_ms)))
+
+    def _missing_rank(self, generation: Generation, saves: Generations, now: Circumstances) -> Optional[str]:
+        if not has_ranks(generation.files):
+            return None
+        before = saves.complete_shapes[-1].sizes if saves.complete_shapes else ()
+        return missing_rank(generation.files, before, now.world_size())
 
     def _settled(self, gone_on: Optional[int], quiet_ms: int, needed_ms: int) -> Optional[Evidence]:
         if gone_on is not None:

@@ -184,7 +184,8 @@ class Generations:
         return self.current
 
     def _begin(self, files: Dict[str, FileStamp], scan: Scan) -> None:
-        number = self.current.number + 1 if self.current is not None else 1
+        before = self.closed[-1].number if self.closed else 0
+        number = max(before, self.current.number if self.current is not None else 0) + 1
         self.current = Generation(number, files, scan.at_ms, scan.step)
         self._begun.append(self.current)
         self._bursts_ms.append(scan.at_ms)
@@ -213,6 +214,13 @@ class Generations:
             if was_quiet and path not in current.held and (has_trained or new.size <= old.size * _GROWTH_SHARE):
                 return True
         return False
+
+    def close(self, generation: Generation) -> None:
+        """The next change belongs to a new save: the files of this one were whole and are stored."""
+        if self.current is generation:
+            self.closed.append(generation)
+            self._before.update(generation.files.values())
+            self.current = None
 
     def accept(self, generation: Generation) -> None:
         """Marks the generation as complete; later ones are compared with it."""

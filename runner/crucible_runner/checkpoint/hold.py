@@ -8,6 +8,7 @@ from typing import Optional
 
 from ..paths import remove_tree
 from ..walls import NO_WALLS, Walls
+from .names import is_database
 from .scan import Selection, single_file, stamp_of
 from .staging import link_opened
 
@@ -24,7 +25,8 @@ class Hold:
         """Holds the selection's file; returns False when the selection has several files, or the file cannot be linked."""
         self.release()
         path = single_file(selection)
-        if path is None or not self._link(directory, path):
+        # A link to a database has not what is only in its log.
+        if path is None or is_database(path) or not self._link(directory, path):
             return False
         # Records are included and may keep changing; a record that has just been deleted is left out.
         files = {each: stamp for each, stamp in selection.files.items() if each == path or self._link(directory, each)}

@@ -13,7 +13,7 @@ from .names import is_record
 from .scan import FileStamp
 
 # Fields that are equal in two manifests of the same checkpoint, regardless of writer and time.
-_OF_CONTENT = ("files", "links", "resumePath")
+_OF_CONTENT = ("files", "folders", "links", "resumePath")
 
 
 class Taken(Exception):
@@ -28,8 +28,18 @@ def entry_of(path: str, file: FileUp, stamp: FileStamp) -> dict:
         "parts": file.parts(),
         "digest": file.digest(),
         "mode": stamp.mode,
-        "modifiedAtMs": max(0, stamp.modified_ns // 1_000_000),
+        **time_of(stamp.modified_ns),
     }
+
+
+def time_of(modified_ns: int) -> dict:
+    """Returns the fields for the time of the last write; JSON numbers are too short for nanoseconds since 1970."""
+    return {"modifiedAtMs": max(0, modified_ns // 1_000_000), "modifiedNs": max(0, modified_ns) % 1_000_000}
+
+
+def nanoseconds_of(entry: dict) -> int:
+    """Returns the time of an entry with `modifiedAtMs`."""
+    return entry["modifiedAtMs"] * 1_000_000 + entry.get("modifiedNs", 0)
 
 
 def shape_of_manifest(manifest: dict) -> Shape:
@@ -38,7 +48,7 @@ def shape_of_manifest(manifest: dict) -> Shape:
     sizes = {
         entry["path"]: entry["sizeBytes"]
         for entry in manifest["files"]
-        if entry.get("storedAt", own).startswith(own) and not is_record(entry["path"])
+        if entry.get("storedAt", own).startswith(own) and not entry.get("isOlder", False) and not is_record(entry["path"])
     }
     return shape_of(sizes)
 

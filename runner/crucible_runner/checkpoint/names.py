@@ -28,9 +28,9 @@ _AFTER_WORD = r"(?:%s)s?[-_=. ]?(\d{1,12})(?!\.?\d)"
 _STEP_NUMBERS = [re.compile(_AFTER_WORD % words, re.IGNORECASE) for words in _STEP_WORDS]
 _EPOCH_NUMBER = re.compile(_AFTER_WORD % _EPOCH_WORDS, re.IGNORECASE)
 
-# Numbers that distinguish the pieces of one checkpoint: `model-00001-of-00003`, `rank_0`, `__1_0.distcp`.
-_PIECE = re.compile(
-    r"\d+[-_]?of[-_]?\d+|(?:rank|shard|part|worker|gpu|device|node|rng[-_]state)s?[-_=. ]?\d+|__\d+_\d+",
+# Numbers that distinguish the pieces of one checkpoint: `model-00001-of-00003`, `rank_0`, `random_states_1.pkl`, `__1_0.distcp`.
+PIECE = re.compile(
+    r"\d+[-_]?of[-_]?\d+|(?:rank|shard|part|worker|gpu|device|node|rng[-_]state|random[-_]state)s?[-_=. ]?\d+|__\d+_\d+",
     re.IGNORECASE,
 )
 _FIGURE = re.compile(r"\d+(?:\.\d+)*")
@@ -138,7 +138,7 @@ def member_of(path: str) -> Optional[Member]:
         return None
     parts = path.split("/")
     for index, part in enumerate(parts):
-        figure = _FIGURE.search(_PIECE.sub("?", part))
+        figure = _FIGURE.search(PIECE.sub("?", part))
         if figure is not None:
             return Member("/".join(parts[:index]), figure.group(), template("/".join(parts[index:])))
     return None
@@ -146,6 +146,6 @@ def member_of(path: str) -> Optional[Member]:
 
 def _without_figures(name: str) -> str:
     # Pieces stay separate: a save that lacks one of its shards is not whole.
-    pieces = _PIECE.findall(name)
-    rest = _TURN.sub("@", _FIGURE.sub("#", _PIECE.sub("?", name)))
+    pieces = PIECE.findall(name)
+    rest = _TURN.sub("@", _FIGURE.sub("#", PIECE.sub("?", name)))
     return rest + "".join("|" + piece for piece in pieces)

@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, Mapping, NamedTuple, Optional
 
 from ..clock import Clock, in_words
 from ..store.retry import Remark
@@ -31,6 +31,18 @@ _SAVED += (".msgpack", ".ubj", ".model", ".cbm", ".distcp", ".tar")
 _NOT_OURS = (".git", "node_modules", "__pycache__", "site-packages", "wandb", "mlruns")
 
 
+# Members named in the warning about those that are left out.
+_LEFT_OUT_NAMED = 3
+
+
+def left_out_words(left_out: Mapping[str, str]) -> str:
+    """Returns sentences about members of the checkpoint directory that cannot be stored."""
+    named = sorted(left_out)[:_LEFT_OUT_NAMED]
+    words = "; ".join("%s (%s)" % (path, left_out[path]) for path in named)
+    more = len(left_out) - len(named)
+    return "Left out of the checkpoints: %s%s. The rest is saved." % (words, " and %d more" % more if more else "")
+
+
 class _Outside(NamedTuple):
     modified_ns: int
     writes: int
@@ -51,7 +63,24 @@ class Overdue:
         self._outside: Dict[str, _Outside] = {}
         self._is_over = threading.Event()
         self._lock = threading.Lock()
-        self.warning: Optional[dict] = None
+        self._warning: Optional[dict] = None
+        self._left_out: Optional[dict] = None
+
+    @property
+    def warning(self) -> Optional[dict]:
+        """The most serious one."""
+        self._look_left_out()
+        return self._warning or self._left_out
+
+    def _look_left_out(self) -> None:
+        left_out = self._scanner.left_out
+        if not left_out:
+            self._left_out = None
+            return
+        text = left_out_words(left_out)
+        if self._left_out is None or self._left_out["text"] != text:
+            self._left_out = {"kind": "left-out", "text": text, "sinceMs": self._clock.wall_ms()}
+            self._remark("warning: %s" % text)
 
     def begin(self, quiet_ms: int, every_ms: int, remark: Remark) -> None:
         self._quiet_ms = quiet_ms
@@ -66,7 +95,7 @@ class Overdue:
         self._is_over.set()
         try:
             with self._lock:
-                if self.warning is None and self._has_saved_nothing():
+                if self._warning is None and self._has_saved_nothing():
                     self._warn(self._found_outside(_OUTSIDE_WRITES_AT_END))
         except Exception as error:  # the workload owns the folder, which may contain anything
             self._remark("cannot look for checkpoints outside of %s: %s" % (self._shown, error))
@@ -87,17 +116,17 @@ class Overdue:
             if self._is_over.is_set():
                 return
             found = self._find()
-            if found is None and self.warning is not None:
+            if found is None and self._warning is not None:
                 self._remark("a checkpoint was saved; the previous warning is resolved")
-                self.warning = None
+                self._warning = None
             self._warn(found)
 
     def _warn(self, found: Optional[tuple]) -> None:
         if found is None:
             return
         kind, text = found
-        if self.warning is None or self.warning["kind"] != kind:
-            self.warning = {"kind": kind, "text": text, "sinceMs": self._clock.wall_ms()}
+        if self._warning is None or self._warning["kind"] != kind:
+            self._warning = {"kind": kind, "text": text, "sinceMs": self._clock.wall_ms()}
             self._remark("warning: %s" % text)
 
     def _find(self) -> Optional[tuple]:

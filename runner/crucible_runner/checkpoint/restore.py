@@ -12,11 +12,12 @@ from ..process.user import give
 from ..shapes import DocumentError
 from ..store.base import Store
 from ..store.retry import Patience, Remark, Trouble, persist
-from ..store.transfer import Corrupt, FileDown, download_files
+from ..store.transfer import MODE, Corrupt, FileDown, download_files
 from .evidence import COMPLETE, QUIET, SETTLED
 from .experience import read_failed
 from .generations import Shape
-from .manifest import read_manifest, shape_of_manifest
+from .manifest import nanoseconds_of, read_manifest, shape_of_manifest
+from .names import unit_of
 from .pace import Past
 
 # A provisional checkpoint that is supported only by quiet files is tried when it was saved at least this many quiet times after the complete
@@ -150,7 +151,7 @@ class Restorer:
             try:
                 why = self._why(candidate, candidates, failed | tried)
                 note(candidate, why)
-                restored = self._bring(candidate, directory, folder, trouble)._replace(why=why)
+                restored = self._bring(candidate, directory, folder, trouble, remark)._replace(why=why)
                 remark("restored checkpoint %s: %s" % (candidate.checkpoint.name, why))
                 return found._replace(restored=restored)
             except (Corrupt, DocumentError) as error:
@@ -187,7 +188,48 @@ class Restorer:
                 remark("checkpoint %s is damaged, using the previous one: %s" % (checkpoint.name, error))
         return found
 
-    def _bring(self, candidate: Candidate, directory: str, folder: str, trouble: Trouble) -> Restored:
+    def _download(self, entries: Sequence[dict], folder: str, trouble: Trouble) -> None:
+        """Raises `Corrupt`."""
+
+        def download() -> None:
+            os.makedirs(folder, exist_ok=True)
+            files = []
+            for entry in entries:
+                path = os.path.join(folder, entry["path"])
+                remove_tree(path)
+                if "linkedTo" not in entry:
+                    files.append(FileDown(self._store, self._keys.stored_file(entry["storedAt"]), path, entry))
+            download_files(files, self._patience.is_stopped)
+            missing = [entry for entry in entries if "linkedTo" in entry and not _link(folder, entry)]
+            for entry in missing:
+                path = os.path.join(folder, entry["path"])
+                download_files([FileDown(self._store, self._keys.stored_file(entry["storedAt"]), path, entry)], self._patience.is_stopped)
+
+        persist(download, self._patience.is_hopeless, trouble)
+
+    def _bring_older(self, entries: List[dict], folder: str, trouble: Trouble, remark: Remark) -> List[dict]:
+        """Downloads the older units that the program still kept. Returns the entries without those of damaged units: the program starts
+        without them."""
+        units: Dict[str, List[dict]] = {}
+        for entry in entries:
+            if entry.get("isOlder", False):
+                unit = unit_of(entry["path"])
+                units.setdefault(entry["path"] if unit is None else unit.path, []).append(entry)
+        try:
+            self._download([entry for unit in units.values() for entry in unit], folder, trouble)
+            return entries
+        except Corrupt:
+            pass  # found out below, unit by unit
+        for path, unit in units.items():
+            try:
+                self._download(unit, folder, trouble)
+            except Corrupt as error:
+                remark("%s, which the program had kept, is damaged and not restored: %s" % (path, error))
+                remove_tree(os.path.join(folder, path))
+                entries = [entry for entry in entries if entry not in unit]
+        return entries
+
+    def _bring(self, candidate: Candidate, directory: str, folder: str, trouble: Trouble, remark: Remark) -> Restored:
         checkpoint, manifest = candidate
         # Retention keeps a checkpoint that is noted as wanted, but may have removed it just before.
         key = self._keys.manifest(checkpoint, manifest["revision"])
@@ -198,21 +240,13 @@ class Restorer:
             for entry in manifest["files"]
         ]
 
-        def download() -> None:
-            remove_tree(folder)
-            os.makedirs(folder)
-            files = [
-                FileDown(
-                    self._store,
-                    self._keys.stored_file(entry["storedAt"]),
-                    os.path.join(folder, entry["path"]),
-                    entry,
-                )
-                for entry in entries
-            ]
-            download_files(files, self._patience.is_stopped)
-
-        persist(download, self._patience.is_hopeless, trouble)
+        remove_tree(folder)
+        self._download([entry for entry in entries if not entry.get("isOlder", False)], folder, trouble)
+        whole, entries = entries, self._bring_older(entries, folder, trouble, remark)
+        left_out = {unit_of(entry["path"]) for entry in whole} - {unit_of(entry["path"]) for entry in entries}
+        folders = [each for each in manifest.get("folders", []) if unit_of(each["path"]) not in left_out]
+        for each in folders:
+            os.makedirs(os.path.join(folder, each["path"]), exist_ok=True)
         for link in manifest.get("links", []):
             path = os.path.join(folder, link["path"])
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -224,7 +258,7 @@ class Restorer:
             target = os.path.join(directory, name)
             remove_tree(target)
             os.rename(os.path.join(folder, name), target)
-        _set_times(directory, entries)
+        _set_times(directory, entries, folders)
         return Restored(
             checkpoint,
             manifest["resumePath"],
@@ -236,18 +270,32 @@ class Restorer:
         )
 
 
-def _set_times(directory: str, entries: Sequence[dict]) -> None:
+def _link(folder: str, entry: dict) -> bool:
+    """Makes a further name of a restored file. Returns False when that file was not restored, or the file system has no such names."""
+    target = os.path.join(folder, entry["path"])
+    try:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.link(os.path.join(folder, entry["linkedTo"]), target)
+        return True
+    except OSError:
+        return False
+
+
+def _set_times(directory: str, entries: Sequence[dict], folders: Sequence[dict]) -> None:
     """Restores the times and the order of files and folders: programs look for the last written one by the time of its content or of its
-    entry. Programs cannot set the entry time, so it proves the order."""
+    entry. Programs cannot set the entry time, so it proves the order. Then restores the permissions of folders."""
     times: Dict[str, int] = {}
     for entry in entries:
-        path, at_ms = entry["path"], entry.get("modifiedAtMs")
-        while at_ms is not None and path:
-            times[path] = max(times.get(path, 0), at_ms)
+        path = entry["path"]
+        while "modifiedAtMs" in entry and path:
+            times[path] = max(times.get(path, 0), nanoseconds_of(entry))
             path = posixpath.dirname(path)
-    before_ms = None
+    times.update({each["path"]: nanoseconds_of(each) for each in folders if "modifiedAtMs" in each})
+    before_ns = None
     for path in sorted(times, key=lambda path: (times[path], -path.count("/"), path)):
-        if before_ms is not None and times[path] - before_ms >= _APART_MS:
+        if before_ns is not None and times[path] - before_ns >= _APART_MS * 1_000_000:
             time.sleep(_TICK_SECONDS)
-        before_ms = times[path]
-        os.utime(os.path.join(directory, path), ns=(times[path] * 1_000_000,) * 2)
+        before_ns = times[path]
+        os.utime(os.path.join(directory, path), ns=(times[path],) * 2)
+    for each in sorted(folders, key=lambda each: each["path"].count("/"), reverse=True):
+        os.chmod(os.path.join(directory, each["path"]), each["mode"] & MODE)

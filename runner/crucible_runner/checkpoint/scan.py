@@ -8,12 +8,17 @@ import stat
 from functools import lru_cache
 from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Pattern, Sequence, Set
 
+from ..documents import is_utf8
 from ..walls import NO_WALLS, Walls
+from .databases import join_wal
 from .names import Unit, is_ignored, is_record, is_unfinished, unit_of
 from .pointers import read_pointers
 
 # Errors of files that vanish during the scan, and of links that are dangling or circular.
 _NOWHERE = (errno.ENOENT, errno.ELOOP)
+
+# Errors of members that the runner may not read, or whose path is too long for the system.
+_REFUSED = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EIO)
 
 # Checkpoints scanned in addition to the newest one. Each costs a pass over all files, and thousands would keep a core busy.
 _OLDER_MAX = 50
@@ -31,6 +36,11 @@ class FileStamp(NamedTuple):
     mode: int
 
 
+class FolderStamp(NamedTuple):
+    mode: int
+    modified_ns: int
+
+
 class Tree(NamedTuple):
     """The files and links of a directory, by paths relative to it, with forward slashes."""
 
@@ -39,6 +49,9 @@ class Tree(NamedTuple):
     """Symbolic links inside the directory: path and target, both relative."""
     pointers: Mapping[str, FrozenSet[str]] = {}
     """Text files that name numbered files or folders: maps their paths to the named paths."""
+    folders: Mapping[str, FolderStamp] = {}
+    odd: Mapping[str, str] = {}
+    """Members that cannot be stored, by a path for people, with the reason as a clause for people."""
 
 
 class Filter(NamedTuple):
@@ -68,6 +81,13 @@ class Selection(NamedTuple):
     """Changes whenever the checkpoint changes; records do not count."""
     changed: Dict[str, FileStamp]
     """Its files that were not present at the start, without records."""
+    older: Mapping[str, FileStamp] = {}
+    """Other files that the program still keeps and would find at a restart: above all older numbered files and folders."""
+    older_links: Mapping[str, str] = {}
+    folders: Mapping[str, FolderStamp] = {}
+    """The folders of all these files, and empty ones: programs find those too."""
+    odd: Optional[str] = None
+    """A clause about a member of its numbered files and folders that cannot be stored: then only a proof makes it a checkpoint."""
 
 
 @lru_cache(maxsize=1024)
@@ -111,7 +131,8 @@ def select(tree: Tree, baseline: FrozenSet[tuple], is_record: IsRecord = is_reco
     start.
 
     The newest checkpoint has all files, except that of numbered units of one kind it has only the one written last. Older units form
-    checkpoints of their own, together with the other files that existed before the next unit was begun.
+    checkpoints of their own, together with the other files that existed before the next unit was begun. The units that are older than
+    those of a checkpoint are its `older`: they prove nothing about it.
     """
     # Files that were only moved count as unchanged.
     known = {item[1] for item in baseline}
@@ -130,7 +151,7 @@ def select(tree: Tree, baseline: FrozenSet[tuple], is_record: IsRecord = is_reco
     newest = {unit for ordered in ranked.values() for unit in ordered[:1]}
     # The target of a link, or of a file such as `latest`, that does not yet point to the newest checkpoint is kept.
     kept = newest | _led_to(tree)
-    selections = [_selection(tree, lambda path: _is_of(path, kept), changed, is_record)]
+    selections = [_with_older(_selection(tree, lambda path: _is_of(path, kept), changed, is_record), tree, lambda path: True)]
     for number in _older_numbers(ranked, units, newest)[:_OLDER_MAX]:
         selections += _older(tree, number, units, changed, is_record)
     return selections
@@ -172,7 +193,16 @@ def _older(
     if any(units.get(unit.kind, {}).get(unit, written_ns + 1) > written_ns for unit in led_to):
         return []  # a link or a file such as `latest` already points elsewhere
     kept = ours | led_to
-    return [_selection(tree, lambda path: _is_of(path, kept), changed, is_record)]
+    selection = _selection(tree, lambda path: _is_of(path, kept), changed, is_record)
+    return [_with_older(selection, tree, lambda path: unit_of(path) not in newer)]
+
+
+def _with_older(selection: Selection, tree: Tree, is_older: Callable[[str], bool]) -> Selection:
+    return selection._replace(
+        older={path: stamp for path, stamp in tree.files.items() if path not in selection.files and is_older(path)},
+        older_links={path: target for path, target in tree.links.items() if path not in selection.links and is_older(path)},
+        folders={path: stamp for path, stamp in tree.folders.items() if is_older(path)},
+    )
 
 
 def _led_to(tree: Tree) -> Set[Unit]:
@@ -187,11 +217,17 @@ def _target_of(link: str, target: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(link), target))
 
 
-def select_declared(tree: Tree, path: str, step: int) -> Optional[Selection]:
+def select_declared(tree: Tree, path: str, step: int, around: Optional[Tree] = None, declared_ns: int = 0) -> Optional[Selection]:
+    """Returns the checkpoint that the workload has declared. Of `around`, the whole directory, the units and other files that were
+    finished when it did so are its `older`."""
     if not tree.files:
         return None
     changed = {each: stamp for each, stamp in tree.files.items() if not is_record(each)}
-    return _selection(tree, lambda _: True, changed, is_record)._replace(resume_path=path, step=step)
+    selection = _selection(tree, lambda _: True, changed, is_record)._replace(resume_path=path, step=step)
+    if around is None:
+        return selection
+    late = {unit_of(each) or each for each, stamp in around.files.items() if stamp.modified_ns > declared_ns}
+    return _with_older(selection, around, lambda each: (unit_of(each) or each) not in late)
 
 
 def _selection(
@@ -203,6 +239,7 @@ def _selection(
     ours = {path: files[path] for path in serious if path in changed}
     signature = frozenset((path, files[path]) for path in serious) | frozenset(links.items())
     units = {unit_of(path) for path in ours or serious} - {None}
+    odd = next(("%s cannot be saved (%s)" % each for each in sorted(tree.odd.items()) if unit_of(each[0]) in units), None)
     rank = max((unit.name.rank for unit in units), default=0)
     leading = [unit for unit in units if unit.name.rank == rank]
     name = max((unit.name for unit in leading), default=None)
@@ -212,20 +249,24 @@ def _selection(
     else:
         resume_path = tops.pop() if len(tops) == 1 and not leading else "."
     step, epoch = (name.step, name.epoch) if name is not None else (None, None)
-    return Selection(files, links, resume_path, step, epoch, signature, ours)
+    return Selection(files, links, resume_path, step, epoch, signature, ours, folders=tree.folders, odd=odd)
 
 
 def _collect(directory: str, paths: List[str], wanted: Filter) -> Tree:
-    tree = Tree({}, {})
+    tree = Tree({}, {}, folders={}, odd={})
     # The walk uses no recursion, because folders can be nested more deeply than Python's recursion limit.
     waiting = [path for path in paths if not matches_any(path, wanted.exclude)]
     while waiting:
+        path = waiting.pop()
         try:
-            inner = _note(directory, waiting.pop(), tree, wanted)
+            inner = _note(directory, path, tree, wanted)
             waiting += [path for path in inner if not is_unfinished(posixpath.basename(path))]
         except OSError as error:
-            if error.errno not in _NOWHERE:
+            if error.errno in _REFUSED:
+                tree.odd[shown(path)] = "it cannot be read: %s" % error.strerror
+            elif error.errno not in _NOWHERE:
                 raise
+    join_wal(directory, tree.files)
     return tree
 
 
@@ -233,11 +274,17 @@ def _note(directory: str, path: str, tree: Tree, wanted: Filter) -> List[str]:
     """Adds a file or a link to the tree. Returns the entries of a folder."""
     full = os.path.join(directory, path)
     status = os.lstat(full)
+    if not is_utf8(path):
+        if wanted.admits(shown(path)) and not stat.S_ISFIFO(status.st_mode) and not stat.S_ISSOCK(status.st_mode):
+            tree.odd[shown(path)] = "its name is not UTF-8: rename it"
+        return []
     if stat.S_ISLNK(status.st_mode):
         target = _inner_target(directory, path)
         if target is not None:
-            if wanted.admits(path):
+            if wanted.admits(path) and is_utf8(target):
                 tree.links[path] = target
+            elif wanted.admits(path):
+                tree.odd[shown(path)] = "the name of its target is not UTF-8: rename that"
             return []
         if not wanted.walls.holds(full):
             return []
@@ -246,10 +293,24 @@ def _note(directory: str, path: str, tree: Tree, wanted: Filter) -> List[str]:
             return []  # a folder elsewhere is not part of the checkpoint
     if stat.S_ISREG(status.st_mode):
         if wanted.admits(path):
+            if not _may_read(full, status):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             tree.files[path] = _stamp(status)
     elif stat.S_ISDIR(status.st_mode):
-        return [path + "/" + name for name in os.listdir(full)]
+        inner = [path + "/" + name for name in os.listdir(full)]
+        tree.folders[path] = FolderStamp(stat.S_IMODE(status.st_mode), status.st_mtime_ns)
+        return inner
     return []
+
+
+def _may_read(path: str, status: os.stat_result) -> bool:
+    is_own = status.st_uid == os.geteuid() and status.st_mode & stat.S_IRUSR
+    return bool(is_own) or os.access(path, os.R_OK)
+
+
+def shown(path: str) -> str:
+    """Returns the path as people can read it, whatever its encoding."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _stamp(status: os.stat_result) -> FileStamp:

@@ -3,15 +3,16 @@
 import os
 import threading
 import time
-from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence
+from typing import Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence
 
 from ..clock import Clock
 from ..documents import HELPER_SAVED, parse
 from ..paths import Paths, read_plain
-from ..process.processes import OpenFile, open_for_writing
+from ..process.processes import OpenFile, open_for_writing, world_size_of
 from ..process.symptoms import is_full
 from ..progress import Progress
 from ..store.retry import Remark, Trouble
+from .databases import has_wal
 from .evidence import COMPLETE, Circumstances, Evidence, Formats, Judge, Standing
 from .generations import Generation, Generations, Scan
 from .hold import Hold
@@ -19,6 +20,7 @@ from .manifest import shape_of_manifest
 from .pace import Pace, Past, pace_of
 from .records import Records, looks_like_text
 from .scan import (
+    FileStamp,
     Filter,
     Selection,
     baseline_of,
@@ -105,6 +107,7 @@ class Scanner:
         self._ended_ms: Optional[int] = None
         self._open_since_ms: Dict[tuple, int] = {}
         self._pids: Callable[[], List[int]] = lambda: []
+        self._world_size: Optional[int] = None
         self._remark: Remark = lambda _: None
         self.records = Records(rules.quiet_ms)
         self.saves = Generations((), (), rules.quiet_ms)
@@ -113,6 +116,8 @@ class Scanner:
         self._held_formats = Formats(paths.held)
         self.seen: List[Seen] = []
         """Newest first."""
+        self.left_out: Mapping[str, str] = {}
+        """Members of the directory that cannot be stored, with the reasons."""
 
     def begin(self, trouble: Trouble, remark: Remark, pids: Callable[[], List[int]], past: Past) -> None:
         """`pids` names the processes that may be writing."""
@@ -154,6 +159,7 @@ class Scanner:
                 self.seen = self._declared(declaration, now)
                 return self.seen
             tree = scan(self._directory, self._rules.wanted)
+            self.left_out = tree.odd
             self.records.observe(
                 tree, lambda path: looks_like_text(os.path.join(self._directory, path)), now.at_ms, now.step
             )
@@ -201,9 +207,12 @@ class Scanner:
         if seen.directory == self._hold.folder:
             return self._standing_of_held(seen)
         generation = seen.generation
+        if self.is_live(seen) and not generation.is_doubtful and not self._rules.markers:
+            name = sorted(generation.files)[0]
+            return Standing(Evidence(COMPLETE, "format", "%s is a database with a log, whole at any time" % name))
         if generation.is_superseded and seen.until_ms - seen.since_ms < self._quiet_ms and ended_well is None:
             return Standing(None)
-        now = Circumstances(seen.until_ms, self._progress.step(), self._open_file, ended_well)
+        now = Circumstances(seen.until_ms, self._progress.step(), self._open_file, ended_well, self._read_world_size)
         return self._judge.judge(seen.selection, generation, self.saves, now)
 
     def standing_of_uploaded(self, generation: Generation) -> Standing:
@@ -211,7 +220,7 @@ class Scanner:
         if generation.selection is None:
             return Standing(None)
         until_ms = self._clock.mono_ms() if self._ended_ms is None else self._ended_ms
-        now = Circumstances(until_ms, self._progress.step(), self._open_file, None)
+        now = Circumstances(until_ms, self._progress.step(), self._open_file, None, self._read_world_size)
         return self._judge.judge(generation.selection, generation, self.saves, now)
 
     def step_in(self, seen: Seen) -> Optional[int]:
@@ -225,6 +234,12 @@ class Scanner:
         if seen.until_ms - seen.since_ms < self._quiet_ms:
             return Standing(None)
         return Standing(Evidence(COMPLETE, "next", "the next checkpoint was begun"))
+
+    def _read_world_size(self) -> Optional[int]:
+        """Launchers such as torchrun start every process with it. Remembered, because the processes may have ended."""
+        if self._world_size is None:
+            self._world_size = world_size_of(self._pids())
+        return self._world_size
 
     def _open_file(self, selection: Selection) -> Optional[str]:
         """Returns words about a file of the checkpoint that a process has open for writing. A file that is only appended to, or stays open
@@ -270,6 +285,20 @@ class Scanner:
         """Returns when the program began to train (monotonic) according to its output, otherwise when it was started."""
         first_ms = self._progress.first_step_at_ms
         return self.begun_ms if first_ms is None else self._clock.mono_ms() - (self._clock.wall_ms() - first_ms)
+
+    def is_live(self, seen: Seen) -> bool:
+        """Whether it consists of databases that may be written at any time and are copied whole nevertheless."""
+        return bool(seen.generation.files) and all(
+            has_wal(os.path.join(self._directory, path)) for path in seen.generation.files
+        )
+
+    def databases(self, selection: Selection) -> Dict[str, FileStamp]:
+        """Returns the databases with a log among its files: they are records that a program resumes from."""
+        return {
+            path: stamp
+            for path, stamp in selection.files.items()
+            if self.records(path) and has_wal(os.path.join(self._directory, path))
+        }
 
     def is_still(self, seen: Seen) -> bool:
         """Whether its files are unchanged since that scan."""
@@ -318,7 +347,9 @@ class Scanner:
 
     def _declared(self, declaration: _Declaration, now: _First) -> List[Seen]:
         tree = scan_declared(self._directory, declaration.path, self._rules.wanted.walls)
-        selection = select_declared(tree, declaration.path, declaration.step)
+        around = scan(self._directory, self._rules.wanted)
+        self.left_out = around.odd
+        selection = select_declared(tree, declaration.path, declaration.step, around, declaration.written_ns)
         if selection is None or newest_change_ns(selection) > declaration.written_ns:
             return []  # the program is rewriting it; the next declaration reports when it is complete
         first = self._known.get(selection.signature, now)

@@ -4,19 +4,18 @@ import errno
 import fcntl
 import os
 import shutil
-import urllib.parse
-from contextlib import closing, suppress
-from typing import Dict
+from contextlib import suppress
+from typing import Dict, Iterable, Set
 
 from ..paths import remove_tree
+from ..store.transfer import Changed
 from ..walls import NO_WALLS, OutsideWalls, Walls, path_of
+from .databases import SIDE_FILES, copy_database, has_wal
 from .names import is_database
 from .scan import FileStamp, IsRecord, Selection, stamp_of
 
 # Constant of <linux/fs.h> for a copy that shares the blocks of the original until either is written.
 _FICLONE = 0x40049409
-_SQLITE = b"SQLite format 3\0"
-_SQLITE_SECONDS = 5.0
 _LINKLESS = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS)
 
 
@@ -28,6 +27,8 @@ class Staged:
         self._walls = walls
         self.stamps: Dict[str, FileStamp] = {}
         self._is_copied: Dict[str, bool] = {}
+        self.databases: Set[str] = set()
+        """The files that SQLite has copied."""
 
     def path(self, file: str) -> str:
         return os.path.join(self.folder, file)
@@ -55,6 +56,7 @@ class Staged:
                 os.unlink(target)
                 raise OutsideWalls(source)
         self._is_copied[file] = True
+        self.databases.add(file)
         self.stamps[file] = stamp_of(target)
         return True
 
@@ -78,14 +80,34 @@ class Staged:
 def stage(staged: Staged, directory: str, selection: Selection, is_copied: bool, is_record: IsRecord) -> None:
     """Raises `OSError`, including `FileNotFoundError` when a file vanishes during staging."""
     staged.remove()
-    databases = {
-        file for file in selection.files if is_database(file) and staged.add_database(file, os.path.join(directory, file))
-    }
+    databases = {file for file in selection.files if is_copied_by_sqlite(directory, file)}
+    databases = {file for file in databases if staged.add_database(file, os.path.join(directory, file))}
     # The database copy already contains the content of SQLite's side files.
-    beside = {file + suffix for file in databases for suffix in ("-journal", "-wal", "-shm")}
+    beside = {file + suffix for file in databases for suffix in SIDE_FILES}
     for file in selection.files.keys() - databases - beside:
         # Programs append to records in place.
         staged.add(file, os.path.join(directory, file), is_copied or is_record(file))
+
+
+def is_copied_by_sqlite(directory: str, file: str) -> bool:
+    return is_database(file) or has_wal(os.path.join(directory, file))
+
+
+def stage_databases(staged: Staged, directory: str, files: Iterable[str]) -> None:
+    """Raises `Changed` for a database that is locked, and `OSError`."""
+    staged.remove()
+    for file in files:
+        staged.add_database(file, os.path.join(directory, file))
+
+
+def stage_older(staged: Staged, directory: str, files: Iterable[str], is_copied: bool, is_record: IsRecord) -> None:
+    """Sets older files aside. A file that vanishes or cannot be read is left out."""
+    staged.remove()
+    for file in files:
+        source = os.path.join(directory, file)
+        with suppress(OSError, Changed):
+            if not (is_copied_by_sqlite(directory, file) and staged.add_database(file, source)):
+                staged.add(file, source, is_copied or is_record(file))
 
 
 def link_opened(descriptor: int, source: str, target: str) -> bool:
@@ -112,28 +134,6 @@ def copy_file(source: str, target: str) -> None:
         except OSError:
             shutil.copyfileobj(old, new, 1024 * 1024)
     shutil.copymode(source, target)
-
-
-def copy_database(source: str, target: str) -> bool:
-    """Copies through SQLite itself, including the content of its journal."""
-    try:
-        import sqlite3
-
-        with open(source, "rb") as file:
-            if not file.read(len(_SQLITE)) == _SQLITE:
-                return False
-        url = "file:%s?mode=ro" % urllib.parse.quote(source)
-        with closing(sqlite3.connect(url, timeout=_SQLITE_SECONDS, uri=True)) as old, closing(
-            sqlite3.connect(target)
-        ) as new:
-            old.backup(new)
-        return True
-    except (ImportError, OSError, ValueError):
-        return False
-    except sqlite3.Error:
-        with suppress(OSError):
-            os.unlink(target)
-        return False
 
 
 def _content(stamp: FileStamp) -> tuple:

@@ -3,6 +3,7 @@
 import threading
 from typing import Callable, Dict, List, NamedTuple, Optional, Set
 
+from ..amounts import in_bytes
 from ..clock import Clock, in_words
 from ..keys import CheckpointId, Keys
 from ..store.base import Store, StoreError
@@ -12,13 +13,19 @@ from .evidence import COMPLETE, Evidence
 from .generations import Generation
 from .scanner import Scanner, Seen
 from .manifest import Taken, manifest_bytes, put_manifest
+from .names import unit_of
 from .restore import Found
-from .sending import Candidate, Sender, Settings, Uploaded, check_names
-from .staging import Staged, stage
+from .scan import Selection
+from .sending import Candidate, Sender, Settings, Uploaded
+from .staging import Staged, stage, stage_databases, stage_older
 
 _SCAN_SECONDS = 0.5
 # Once the workload has ended, a local error (such as an unreadable file) is permanent.
 _LAST_TRIES = 3
+# A database that changes all the time is stored again after this many times the duration of the last copy.
+_COPY_SHARE = 10
+# A database next to a checkpoint is stored again this many times while the age of the checkpoint grows by its own amount.
+_COPIES_PER_AGE = 10
 # Number of recent uploads that are still checked for proof of completeness.
 _UPLOADS_REMEMBERED = 4
 
@@ -30,6 +37,22 @@ class _Final(NamedTuple):
 
     is_in_good_order: bool
     left_ms: LeftMs
+
+
+class _Older(NamedTuple):
+    """The older files and folders next to the newest checkpoint."""
+
+    signature: frozenset
+    since_ms: int
+    """The first scan (monotonic) that found them so."""
+    of: CheckpointId
+    """The checkpoint whose manifest lists them."""
+    tried: Set[object]
+    """The units that were uploaded, or could not be."""
+
+
+_ALL_STORED = "all stored"
+"""Takes the place of a unit in `tried` once the manifest lists everything that is stored."""
 
 
 class Checkpoints:
@@ -60,7 +83,14 @@ class Checkpoints:
         self._last_signature: Optional[frozenset] = None
         self._last_since_ms = -1
         self._last_began_ms: Optional[int] = None
+        self._older: Optional[_Older] = None
+        self._with_all_older: Optional[Selection] = None
+        """The last one whose older files and folders are stored, as far as they can be."""
         self._is_hurried = False
+        self._last_copy_ms = 0
+        """When a database was last copied (monotonic)."""
+        self._copy_ms = 0
+        """How long that took."""
         self._said = ""
         self._final: Optional[_Final] = None
         self._is_given_up = False
@@ -135,13 +165,16 @@ class Checkpoints:
                 candidate = self._find()
                 if candidate is not None:
                     self._upload(candidate)
-                    self._trouble.passed()
-                    pauses.reset()
+                elif self._refresh_databases() or self._complete_older():
+                    pass
                 elif is_final:
                     return
                 else:
                     # A short quiet period must be seen before it is over.
                     self._wake.wait(min(_SCAN_SECONDS, self._scanner.scan_seconds))
+                    continue
+                self._trouble.passed()
+                pauses.reset()
             except (Changed, Taken) as reason:
                 self._remark("a checkpoint was dropped: %s" % reason)
                 failures += is_final
@@ -176,6 +209,73 @@ class Checkpoints:
             return self._as_candidate(seen, evidence, grown)
         return None
 
+    def _refresh_databases(self) -> bool:
+        """Stores the databases of the newest stored checkpoint again, with what the program has written since. Returns False when there is
+        nothing to do."""
+        seen = self._scanner.seen[0] if self._scanner.seen else None
+        uploaded = self.uploads[-1] if self.uploads else None
+        if seen is None or uploaded is None or seen.selection.signature != self._last_signature:
+            return False
+        files = self._sender.not_stored(self._scanner.databases(seen.selection))
+        if not files or not (self._final is not None or self._is_database_time(uploaded)):
+            return False
+        self._last_copy_ms = began_ms = self._clock.mono_ms()
+        staged = Staged(self._settings.staging, self._scanner.walls)
+        try:
+            stage_databases(staged, self._settings.directory, files)
+            manifest = self._sender.send_more(uploaded, seen.selection, staged, lambda _: self._is_out_of_time())
+            self._put(uploaded.checkpoint, manifest)
+        finally:
+            staged.remove()
+        self._sender.remember(uploaded.checkpoint, seen.selection, manifest, staged)
+        self.uploads[-1] = uploaded._replace(revision=manifest["revision"], manifest=manifest)
+        self._copy_ms = self._clock.mono_ms() - began_ms
+        return True
+
+    def _is_database_time(self, uploaded: Uploaded) -> bool:
+        """A database that is always written would otherwise be uploaded all the time, and every copy is kept as long as its checkpoint."""
+        now_ms = self._clock.mono_ms()
+        age_ms = now_ms - (self._last_began_ms or 0)
+        pause_ms = max(self._settings.every_ms, self._scanner.quiet_ms, _COPY_SHARE * self._copy_ms, age_ms // _COPIES_PER_AGE)
+        return now_ms - max(self._last_copy_ms, self._last_began_ms or 0) >= pause_ms
+
+    def _complete_older(self) -> bool:
+        """Adds an older unit that the program keeps, or all that are stored already, to the manifest of the newest stored checkpoint, and
+        takes those out that the program has deleted. Returns False when there is nothing to do."""
+        seen = self._scanner.seen[0] if self._scanner.seen else None
+        uploaded = self.uploads[-1] if self.uploads else None
+        if seen is None or uploaded is None or seen.selection.signature != self._last_signature:
+            return False
+        selection, older = seen.selection, self._older
+        if selection is self._with_all_older:
+            return False
+        signature = frozenset([*selection.older.items(), *selection.older_links.items()])
+        if older is None or older.signature != signature or older.of is not uploaded.checkpoint:
+            older = self._older = _Older(signature, seen.until_ms, uploaded.checkpoint, set())
+        is_quiet = self._final is not None or seen.until_ms - older.since_ms >= self._scanner.quiet_ms // 2
+        if not is_quiet:
+            return False
+        lacking = [unit_of(path) for path in self._sender.not_stored(selection.older)]
+        unit = next((each for each in lacking if each not in older.tried), _ALL_STORED)
+        if unit in older.tried or not self._sender.lacks_older(uploaded, selection):
+            self._with_all_older = selection
+            return False
+        self._send_older(uploaded, selection, unit)
+        older.tried.add(unit)
+        return True
+
+    def _send_older(self, uploaded: Uploaded, selection: Selection, unit: object) -> None:
+        files = [path for path in self._sender.not_stored(selection.older) if unit_of(path) == unit]
+        staged = Staged(self._settings.staging, self._scanner.walls)
+        try:
+            stage_older(staged, self._settings.directory, files, self._sender.is_written_in_place, self._scanner.records)
+            manifest = self._sender.send_more(uploaded, selection, staged, lambda _: self._is_out_of_time())
+            self._put(uploaded.checkpoint, manifest)
+        finally:
+            staged.remove()
+        self._sender.remember(uploaded.checkpoint, selection, manifest, staged)
+        self.uploads[-1] = uploaded._replace(revision=manifest["revision"], manifest=manifest)
+
     def _evidence(self, seen: Seen, is_newest: bool, final: Optional[_Final]) -> Optional[Evidence]:
         evidence, hindrance = self._scanner.standing(seen, final.is_in_good_order if final is not None else None)
         if is_newest:
@@ -188,7 +288,10 @@ class Checkpoints:
         if self._is_hurried or seen.is_declared and self._last_began_ms is None:
             return True
         began_ms = self._last_began_ms
-        return began_ms is None or self._clock.mono_ms() - began_ms >= self._settings.every_ms
+        pause_ms = self._settings.every_ms
+        if self._scanner.is_live(seen):
+            pause_ms = max(pause_ms, self._scanner.quiet_ms, _COPY_SHARE * self.upload_ms)
+        return began_ms is None or self._clock.mono_ms() - began_ms >= pause_ms
 
     def _say(self, words: str) -> None:
         if words != self._said:
@@ -285,11 +388,11 @@ class Checkpoints:
     def _upload(self, candidate: Candidate) -> None:
         began_ms = self._clock.mono_ms()
         seen = candidate.seen
-        check_names(seen.selection)
         staged = Staged(self._settings.staging, self._scanner.walls)
         try:
             stage(staged, seen.directory, seen.selection, self._sender.is_written_in_place, self._scanner.records)
-            if not (staged.is_what_was_seen(seen.selection) and self._scanner.is_still(seen)):
+            is_live = self._scanner.is_live(seen)
+            if not (staged.is_what_was_seen(seen.selection) and (is_live or self._scanner.is_still(seen))):
                 raise Changed("it changed while it was copied")
             self._current = candidate
             manifest = self._sender.send(candidate, staged, lambda files: self._is_not_worth_it(files, began_ms))
@@ -303,14 +406,16 @@ class Checkpoints:
             self._current = None
             staged.remove()
         self._scanner.uploaded(seen)
-        self._remember(candidate, manifest, began_ms)
+        self._remember(candidate, manifest, began_ms, staged)
+        if is_live:
+            self._scanner.saves.close(seen.generation)
         self.upload_ms = self._clock.mono_ms() - began_ms
         files = "1 file" if len(staged.stamps) == 1 else "%d files" % len(staged.stamps)
-        told = (candidate.checkpoint.name, files, manifest["totalBytes"] / 1e6, in_words(self.upload_ms))
-        words = "checkpoint %s is stored (%s, %.1f MB, %s); " % told
+        told = (candidate.checkpoint.name, files, in_bytes(manifest["totalBytes"]), in_words(self.upload_ms))
+        words = "checkpoint %s is stored (%s, %s, %s); " % told
         self._remark("%s%s: %s" % (words, _word(candidate.evidence), candidate.evidence.text))
 
-    def _remember(self, candidate: Candidate, manifest: dict, began_ms: int) -> None:
+    def _remember(self, candidate: Candidate, manifest: dict, began_ms: int, staged: Staged) -> None:
         seen = candidate.seen
         if candidate.revision == 1:
             self._on_new()
@@ -330,7 +435,7 @@ class Checkpoints:
         )
         kept = self.uploads[:-1] if candidate.revision > 1 else self.uploads
         self.uploads = (kept + [uploaded])[-_UPLOADS_REMEMBERED:]
-        self._sender.remember(candidate, manifest)
+        self._sender.remember(candidate.checkpoint, seen.selection, manifest, staged)
         self._note(candidate.checkpoint, candidate.evidence, seen.generation, candidate.is_step_known)
 
     def _is_not_worth_it(self, files: Dict[str, FileUp], began_ms: int) -> bool:

@@ -31,6 +31,8 @@ class Facts(NamedTuple):
     """The password for the image's registry, if the order names a login."""
     tracking: Mapping[str, str] = {}
     """Variables that let the program continue the runs of its experiment trackers."""
+    gpus: int = 0
+    """The number of GPUs that the commands can use."""
     resume_from: str = ""
     """Absolute path of the restored checkpoint; empty without one."""
 
@@ -40,7 +42,7 @@ def workload_environment(facts: Facts, own: Mapping[str, str]) -> Dict[str, str]
     result = {name: value for name, value in own.items() if _PASSED.fullmatch(name)}
     result["PATH"] = _path_with_python(result.get("PATH", os.defpath), facts.paths)
     if facts.has_user:
-        result.update(variables(facts.paths.home, facts.paths.scratch, result["PATH"]))
+        result.update(variables(facts.paths.home, facts.paths.short_scratch(), result["PATH"]))
     result.update(_own_variables(facts))
     return result
 
@@ -66,6 +68,7 @@ def _own_variables(facts: Facts) -> Dict[str, str]:
             "CRUCIBLE_CHECKPOINT_DIR": facts.checkpoint_dir,
             "CRUCIBLE_OUTPUT_DIR": paths.output,
             "CRUCIBLE_CONTROL_DIR": paths.control,
+            "CRUCIBLE_GPUS": str(facts.gpus),
             MACHINE_VARIABLE: order["attemptId"],
         }
     )

@@ -34,6 +34,13 @@ def parse_gpus(listing: str) -> List[dict]:
     return gpus
 
 
+def count_of(gpus: Optional[List[dict]], visible: Optional[str]) -> int:
+    """Returns how many GPUs a program can use: `visible` is its CUDA_VISIBLE_DEVICES, None for all of the machine's."""
+    if visible is None:
+        return len(gpus or [])
+    return len([each for each in visible.split(",") if each.strip() not in ("", "-1")])
+
+
 class Gpus:
     """A thread that polls GPU use; `now` is the newest answer."""
 

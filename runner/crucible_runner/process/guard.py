@@ -13,7 +13,7 @@ from typing import Callable, List, NamedTuple, Optional
 
 from ..notices import file as notice_file
 from ..paths import Paths
-from . import cgroup, processes
+from . import cgroup, job_root, processes
 from .container import forget_login, remove_container
 
 _NOTICE_LOOK_SECONDS = 0.1
@@ -67,6 +67,14 @@ def run_guarded(options: Options, run: Callable[[Options, Post], int], arguments
         # The directory may have been usable when another runner began there.
         if not processes.of_machine(options.attempt_id, [], [os.getppid()]):
             power_off(options.power_off)
+        return 1
+    try:
+        # The lock stays open in guard and runner. The workload ends with them, or the next attempt ends it.
+        if options.job_root is not None:
+            job_root.take(os.path.abspath(options.job_root), options.attempt_id)
+    except (job_root.InUse, OSError) as error:
+        print("the job's directory %s cannot be used: %s" % (options.job_root, error), file=sys.stderr)
+        power_off(options.power_off)
         return 1
     group = cgroup.make(options.attempt_id, Paths(options.root).group)
     if group is not None:
@@ -178,6 +186,7 @@ class Guard:
             remove_container(self._container)
             forget_login(Paths(self._options.root).login)
         left = processes.end_all(self._options.attempt_id, [os.getpid()], [])
+        Paths(self._options.root, self._options.job_root).forget_short_scratch()
         if self._group is not None:
             cgroup.remove(self._group)
         if left:

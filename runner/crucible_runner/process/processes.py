@@ -30,6 +30,10 @@ _DEATH_LOOK_SECONDS = 0.005
 _PATIENCE_SECONDS = 10.0
 _LOOK_SECONDS = 0.02
 
+_WORLD_SIZE = b"WORLD_SIZE="
+# A machine has far fewer processes for training.
+_WORLD_SIZE_MAX = 4096
+
 
 # The control groups of machines, by machine. Inherited by forks.
 _groups: Dict[str, str] = {}
@@ -269,6 +273,19 @@ def open_for_writing(pids: Iterable[int]) -> Dict[tuple, OpenFile]:
             except (OSError, StopIteration):
                 continue
     return found
+
+
+def world_size_of(pids: Iterable[int]) -> Optional[int]:
+    """Returns the highest WORLD_SIZE in the environments that the processes were started with; None without one."""
+    found: List[int] = []
+    for pid in pids:
+        try:
+            with open("/proc/%d/environ" % pid, "rb") as file:
+                values = [each[len(_WORLD_SIZE) :] for each in file.read().split(b"\0") if each.startswith(_WORLD_SIZE)]
+        except OSError:
+            continue
+        found += [int(value) for value in values if value.isdigit() and 0 < int(value) <= _WORLD_SIZE_MAX]
+    return max(found, default=None)
 
 
 def _descendants(table: Dict[int, Process], roots: Iterable[int]) -> List[int]:

@@ -12,6 +12,9 @@ from .base import Download, Part, Stale, Store, StoreError, Upload
 from .holes import Reader, sha256_of_zeros
 from .retry import GaveUp, Pauses
 
+# The permission bits that are restored: no program becomes another user through a checkpoint.
+MODE = 0o777
+
 # A part is retried for this long; after that a newer checkpoint may be worth more.
 _PATIENCE_SECONDS = 120.0
 
@@ -214,7 +217,7 @@ class FileDown:
         with self._lock:
             self._left -= 1
             if self._left == 0:
-                os.fchmod(self._descriptor, self._entry["mode"] & 0o777 | 0o600)
+                os.fchmod(self._descriptor, self._entry["mode"] & MODE)
                 self.close()
 
     def _fetch_part(self, index: int) -> None:

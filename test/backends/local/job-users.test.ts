@@ -189,7 +189,7 @@ describe('a job with a user of its own', () => {
       ].join('\n'),
     )
     expect(await resultOf(job)).toMatchObject({ outcome: 'succeeded', progress: { step: 3 } })
-    expect(await outputOf(job)).toEqual(['to-stream', `crucible ${folderOf(job)}/scratch`])
+    expect(await outputOf(job)).toEqual(['to-stream', `crucible ${folderOf(job)}/t`])
     await h.backend.terminate(job.handle, patiently())
     expect(existsSync(folderOf(job))).toBe(false)
   })
@@ -205,6 +205,31 @@ describe('a job with a user of its own', () => {
     expect(await resultOf(second)).toMatchObject({ outcome: 'succeeded' })
     expect(await outputOf(second)).toEqual(['1', String(second.machine.user!.uid)])
     expect(second.machine.user!.uid).not.toBe(first.machine.user!.uid)
+  })
+
+  asRoot(
+    'can create Unix sockets in its folder for temporary files, whatever the name of the job',
+    async () => {
+      const jobId = `a-name-as-long-as-the-tracker-wants-it-${newJobId()}`.slice(0, 50)
+      const manager = 'import multiprocessing as m; print(dict(m.Manager().dict(a=1)))'
+      const job = await start(`python3 -c '${manager}'; echo \${#TMPDIR}; ls -A "$TMPDIR"`, { jobId })
+      expect(await resultOf(job)).toMatchObject({ outcome: 'succeeded' })
+      const [made, length] = await outputOf(job)
+      expect([made, Number(length) <= 43]).toEqual(["{'a': 1}", true])
+    },
+  )
+
+  asRoot('has one directory for all attempts, which ends with the last of them', async () => {
+    const first = await start('echo 1 > mine.txt; pwd')
+    await resultOf(first)
+    const second = await start('ls -A; pwd; exec sleep 600', { jobId: first.jobId, attempt: 2 })
+    await until(async () => (await outputOf(second)).length === 1)
+    expect(await outputOf(second)).toEqual(await outputOf(first))
+    expect(folderOf(second)).toBe(folderOf(first))
+    await h.backend.terminate(first.handle, patiently())
+    expect(existsSync(join(folderOf(second), 'work'))).toBe(true)
+    await h.backend.terminate(second.handle, patiently())
+    expect(existsSync(folderOf(second))).toBe(false)
   })
 
   asRoot('works below the root where other users get through to it', async () => {

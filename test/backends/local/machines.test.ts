@@ -195,6 +195,14 @@ describe('slots', () => {
     }
   })
 
+  it('are free for another job while a machine whose program has ended still uploads', async () => {
+    const handle = await running({ resources: { cpus: { min: 4 } } })
+    const whole = { resources: { cpus: { min: 4 } } }
+    expect(await h.backend.launch(await h.order(whole), patiently())).toMatchObject({ kind: 'refused' })
+    await writeFile(join(directoryOf(handle), 'program-ended'), '')
+    expect(await h.backend.launch(await h.order(whole), patiently())).toMatchObject({ kind: 'launched' })
+  })
+
   it('show in offers, count all deployments, and come back', async () => {
     const handle = await running({ resources: { cpus: { min: 3 } }, deployment: 'others' })
     const request = { cpus: { min: 2 } }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { downloadArtifacts, listArtifacts } from '../../../client/job/artifacts'
@@ -64,6 +64,31 @@ describe('artifacts', () => {
     expect(await filesThere()).toEqual(['deep.txt', 'weights.json'])
     // Once more finds them there, the same.
     await downloadArtifacts(world.context, JOB, { toFolder })
+  })
+
+  it('have the permissions, times, empty folders and links to folders that the program left', async () => {
+    await finish()
+    const at = { modifiedAtMs: 1_600_000_000_123, modifiedNs: 456_000 }
+    const outputs = {
+      version: 1,
+      files: [{ path: 'a/deep.txt', mode: 0o750, ...at }],
+      folders: [
+        { path: 'a', mode: 0o755, ...at },
+        { path: 'plots/empty', mode: 0o550 },
+      ],
+      links: [{ path: 'plots/latest', target: 'empty' }],
+    }
+    await world.store.put(layout.outputs(JOB, 2), JSON.stringify(outputs))
+    // An older attempt changes nothing that a newer one has.
+    const older = { ...outputs, files: [{ path: 'a/deep.txt', mode: 0o600 }], folders: [], links: [] }
+    await world.store.put(layout.outputs(JOB, 1), JSON.stringify(older))
+    await downloadArtifacts(world.context, JOB, { toFolder })
+    const deep = await stat(join(toFolder, 'a/deep.txt'))
+    expect([deep.mode & 0o777, deep.mtimeMs]).toEqual([0o750, expect.closeTo(1_600_000_000_123.456, 2)])
+    expect((await stat(join(toFolder, 'a'))).mtimeMs).toBeCloseTo(1_600_000_000_123.456, 2)
+    expect(await readdir(join(toFolder, 'plots/latest'))).toEqual([])
+    expect((await stat(join(toFolder, 'plots/empty'))).mode & 0o777).toBe(0o750)
+    await downloadArtifacts(world.context, JOB, { toFolder, only: ['weights.json'] })
   })
 
   it('replace no other file, and then nothing is copied at all', async () => {

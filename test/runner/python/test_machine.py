@@ -12,6 +12,7 @@ from crucible_runner.artifacts import find_artifacts
 from crucible_runner.clock import machine_age_ms
 from crucible_runner.process.container import container_command, gpus_for_docker
 from crucible_runner.documents import HELPER_PROGRESS, HELPER_SAVED, parse
+from crucible_runner.process.gpus import count_of
 from crucible_runner.process.environment import Facts, container_environment, workload_environment
 from crucible_runner.process.gpus import Gpus, parse_gpus
 from crucible_runner.control.memory import Memory
@@ -108,7 +109,7 @@ class MemoryTest(FolderTest):
 class EnvironmentTest(FolderTest):
     def facts(self, **changes):
         paths = Paths(self.at("machine"))
-        os.makedirs(paths.root)
+        os.makedirs(paths.root, exist_ok=True)
         paths.make()
         order = {
             "jobId": "job-a",
@@ -143,6 +144,25 @@ class EnvironmentTest(FolderTest):
         self.assertEqual(environment["CRUCIBLE_ATTEMPT"], "2")
         self.assertEqual(environment["PYTHONPATH"], self.at("machine", "helper"))
         self.assertNotIn("CRUCIBLE_RESUME_FROM", environment)
+
+    def test_the_program_is_told_how_many_gpus_it_has(self):
+        for listed, visible, count in ((3, None, 3), (3, "0,2", 2), (3, "", 0), (0, None, 0), (0, "GPU-a", 1), (3, "-1", 0)):
+            gpus = count_of([{}] * listed or None, visible)
+            environment = workload_environment(self.facts()._replace(gpus=gpus), {"PATH": "/bin"})
+            self.assertEqual(environment["CRUCIBLE_GPUS"], str(count), (listed, visible))
+
+    def test_a_deep_folder_for_temporary_files_has_a_short_name(self):
+        paths = Paths(self.at("machine"), self.at("d" * 60), has_user=True)
+        os.makedirs(paths.root)
+        paths.make()
+        self.addCleanup(paths.forget_short_scratch)
+        facts = self.facts()._replace(paths=paths, has_user=True)
+        short = workload_environment(facts, {"PATH": "/bin"})["TMPDIR"]
+        self.assertLess(len(short), 44)
+        self.assertTrue(os.path.samefile(short, paths.scratch))
+        self.assertEqual(workload_environment(facts, {"PATH": "/bin"})["TMPDIR"], short)
+        paths.forget_short_scratch()
+        self.assertFalse(os.path.lexists(short))
 
     def test_python_is_found_where_only_python3_is(self):
         self.write("bin/python3", "#!/bin/sh\n")

@@ -19,7 +19,9 @@ class OverdueTest(FolderTest):
         self.clock = FakeClock()
         self.checkpoints = SimpleNamespace(complete_at_ms=None, uploads=[], hindrance="")
         self.interval_ms = None
-        self.scanner = SimpleNamespace(interval_ms=lambda: self.interval_ms, saves=SimpleNamespace(current=None))
+        self.scanner = SimpleNamespace(
+            interval_ms=lambda: self.interval_ms, saves=SimpleNamespace(current=None), left_out={}
+        )
         self.remarks = []
         os.makedirs(self.at("work", "checkpoints"))
         self.begin()
@@ -156,7 +158,7 @@ class OverdueTest(FolderTest):
             if count > 1:
                 self.save("a/other.pt")
             self.overdue.check()
-        self.overdue.warning = None
+        self.overdue._warning = None
         self.assertIn("./b/model.pt was written 5 times", self.check()[1])
 
     def test_at_the_end_of_a_program_two_writes_are_enough(self):

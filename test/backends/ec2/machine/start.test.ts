@@ -21,6 +21,7 @@ import type { Order } from '../../../../core/job/plan'
 import { MINUTE_MS } from '../../../../core/time/time'
 import { patiently } from '../../harness'
 import { Ec2Harness, type PaperHarness, type PaperOptions } from '../harness'
+import { jobRootBeside } from '../../../support/job-root'
 
 const PROGRAM = 'the runner program'
 const KEY = '0123456789abcdef'.repeat(4)
@@ -113,6 +114,8 @@ describe('the start of a runner on EC2', () => {
       '1',
       '--root',
       root(),
+      '--job-root',
+      jobRootBeside(root(), order.jobId),
       '--power-off',
       'shutdown -h now',
       '--secret-key-file',

@@ -1,0 +1,86 @@
+"""Finds ranks that have not written their files yet, in checkpoints to which every process of a program contributes. Pure."""
+
+import re
+from typing import Dict, Iterable, Optional, Set
+
+from .names import PIECE, template
+
+# Words before a number that counts the processes of a program.
+_RANK = re.compile(r"(?<![a-z])(rank|rng[-_]state|random[-_]state|proc(?:ess)?)(s?[-_=. ]?)(\d+)", re.IGNORECASE)
+# Ranks of model, pipeline and other parallelism: their number is not that of the processes.
+_PART_OF_WORLD = re.compile(r".*(?:[mptdecs]p|local|node)[-_]$", re.IGNORECASE)
+# Trainer numbers the random state only when there are several processes (`_save_rng_state` of transformers/trainer.py).
+_OF_SEVERAL = re.compile(r"(?:.*/)?rng_state_0\.pth")
+
+
+def missing_rank(paths: Iterable[str], before: Iterable[str], world_size: Optional[int]) -> Optional[str]:
+    """Returns a file that another process still has to write; None when no name, or no rule, says so.
+
+    `before` has the templates of the last complete save of the same files, `world_size` is the number of the program's processes. Without
+    either, the format's own rule decides."""
+    paths, before = sorted(paths), list(before)
+    present = {template(path): path for path in paths}
+    ranks = _families(paths)
+    if world_size is not None:
+        for shape, numbers in ranks.items():
+            is_counted = len(numbers) > 1 or _is_of_every_process(shape)
+            lacking = set(range(world_size)) - numbers if is_counted else set()
+            if lacking:
+                return _numbered(_example(paths, shape), min(lacking))
+        return None
+    families = {_family(each) for each in present} - {None}
+    known = [each for each in before if _family(each) in families]
+    lacking_before = [each for each in known if each not in present]
+    if lacking_before:
+        piece = PIECE.search(lacking_before[0].rpartition("|")[2])
+        alike = next(path for each, path in present.items() if _family(each) == _family(lacking_before[0]))
+        return PIECE.sub(piece.group() if piece else "?", alike, count=1)
+    alone = next((path for path in paths if _OF_SEVERAL.fullmatch(path)), None)
+    if alone is not None and not known and ranks.get(_shape(alone), set()) == {0}:
+        return _numbered(alone, 1)
+    return None
+
+
+def has_ranks(paths: Iterable[str]) -> bool:
+    return any(_RANK.search(path) for path in paths)
+
+
+def _family(templated: str) -> Optional[str]:
+    """Returns the template without the numbers of its pieces; None for a file that is not a piece."""
+    rest, bar, pieces = templated.partition("|")
+    return rest + bar + re.sub(r"\d+", "N", pieces) if bar and not re.search(r"\d[-_]?of[-_]?\d", pieces) else None
+
+
+def _families(paths: Iterable[str]) -> Dict[str, Set[int]]:
+    """Maps a path with its rank replaced to the ranks that are there."""
+    found: Dict[str, Set[int]] = {}
+    for path in paths:
+        rank = _rank_in(path)
+        if rank is not None:
+            found.setdefault(_shape(path), set()).add(int(rank.group(3)))
+    return found
+
+
+def _rank_in(path: str) -> Optional["re.Match[str]"]:
+    counted = (match for match in _RANK.finditer(path) if _PART_OF_WORLD.match(path[: match.start()]) is None)
+    return next(counted, None)
+
+
+def _shape(path: str) -> str:
+    return _numbered(path, None)
+
+
+def _numbered(path: str, number: Optional[int]) -> str:
+    rank = _rank_in(path)
+    if rank is None:
+        return path
+    shown = "*" if number is None else str(number).zfill(len(rank.group(3)))
+    return path[: rank.start(3)] + shown + path[rank.end(3) :]
+
+
+def _example(paths: Iterable[str], shape: str) -> str:
+    return next(path for path in paths if _rank_in(path) is not None and _shape(path) == shape)
+
+
+def _is_of_every_process(shape: str) -> bool:
+    return re.search(r"(?:rng|random)[-_]states?[-_=. ]?\*", shape, re.IGNORECASE) is not None
