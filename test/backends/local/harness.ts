@@ -104,7 +104,7 @@ export class LocalHarness implements Harness {
     })
     this.#made.push(draft.attemptId)
     const startsFile = join(this.#starts, draft.attemptId)
-    const run = `${isStuck ? 'sleep 600;' : `echo started >> '${startsFile}';`} ${options.run ?? 'exec sleep 600'}`
+    const run = `${isStuck ? 'sleep 600; ' : `{ echo started >> '${startsFile}' || :; }; `}${options.run ?? 'exec sleep 600'}`
     const order = { ...draft, runner: { ...draft.runner, run } }
     await issueOrder(this.store, order, Date.now())
     return order
