@@ -231,10 +231,7 @@ export const timeOfDay = text((written) => {
   const match = /^(\d{1,2}):(\d\d)$/.exec(written.trim())
   const [hour, minute] = [Number(match?.[1]), Number(match?.[2])]
   if (match === null || hour > 23 || minute > 59)
-    throw new UnitError(
-      `${quote(written)} is not a time of the day`,
-      'write hours and minutes, such as "06:00"',
-    )
+    throw new UnitError(`${quote(written)} is not a time of day`, 'write hours and minutes, such as "06:00"')
   return { hour, minute }
 })
 

@@ -146,7 +146,7 @@ function survivalCheck(
   const bad = (text: string): Check => ({ name, outcome: 'bad', text })
   const last = lastOf(interrupted)
   if (last?.end?.outcome === 'failed')
-    return bad(`after an interruption the program fails: ${last.end.message.replace(/\.$/, '')}`)
+    return bad(`the program fails after an interruption: ${last.end.message.replace(/\.$/, '')}`)
   const torn = resumes.find((resume) => resume.torn !== null)
   if (torn !== undefined) return bad(`it resumed from a torn checkpoint: ${torn.torn!}`)
   const times = countOf(resumes.length, 'interruption')

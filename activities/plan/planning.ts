@@ -265,7 +265,7 @@ async function previewPlan(
   return { ...report, ...named, explained: explainOffer(explain, plan, request) ?? null }
 }
 
-/** The ranking for a job now, what follows from it, and what both were made from. */
+/** Returns the current plan of a job, its outcome, and the facts that both were made from. */
 async function planJob(
   deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now' | 'inputSizes'>,
   input: PlanInput,

@@ -16,9 +16,9 @@ export interface Seen {
 /** Whether machines of the account use the quota up, or it allows none at all. */
 export type QuotaUse = 'in-use' | 'none'
 
-/** Stock changes within minutes. */
+/** A refused type is forgotten after this, because stock changes within minutes. */
 const MISSED_FOR_MS = MINUTE_MS
-/** A machine that ends frees its place. */
+/** A reached quota is forgotten after this, because a machine may have ended. */
 const QUOTA_FOR_MS = 3 * MINUTE_MS
 
 export function createSeen(clock: () => number): Seen {

@@ -185,7 +185,7 @@ async function checkGrants({ context: { store }, config }: Patient): Promise<Tol
   return [leaseMs < LEASE_SHORT_MS ? warning(words, remedy) : ok(words)]
 }
 
-/** Machines that continue for less than this without workers are a risk. */
+/** Minimum time that machines should continue without workers; less is reported as a risk. */
 const LEASE_SHORT_MS = 30 * MINUTE_MS
 
 async function checkSecretKey({ context }: Patient): Promise<Told[]> {

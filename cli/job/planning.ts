@@ -149,7 +149,9 @@ function assumptionsOf({ isDurationAssumed, assumedAccelerator, leftShare }: Pla
       `Cost and time assume one hour of training${on}; --duration narrows the range, and so do the first steps on a machine.`,
     )
   else if (assumedAccelerator !== undefined)
-    lines.push(`The duration is taken as that${on}; name another GPU type as in --duration "10h on L4".`)
+    lines.push(
+      `The duration is assumed to mean training${on}; name another GPU type as in --duration "10h on L4".`,
+    )
   if (leftShare !== undefined && leftShare < 1)
     lines.push(`Cost and time are for the ${Math.round(leftShare * 100)} % of the work that is left.`)
   return lines

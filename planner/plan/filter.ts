@@ -192,7 +192,7 @@ function notFitting(offer: Offer, resources: ResourceRequest): Against | undefin
   return undefined
 }
 
-/** Counts for jobs that leave the memory and type of their GPUs open; with another number of GPUs, each may need more or less. */
+/** Counts for jobs that leave the memory and type of their GPUs open; with a different number of GPUs, each may need more or less. */
 function tooSmallAsMeasured({ shape }: Offer, { spec, measuredMemory }: PlanRequest): Against | undefined {
   const { gpuMemoryGb, gpuMemoryGiB, accelerators } = spec.resources
   if (measuredMemory === undefined || (gpuMemoryGb ?? gpuMemoryGiB ?? accelerators) !== undefined)

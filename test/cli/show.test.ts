@@ -204,7 +204,7 @@ describe('a job for people', () => {
   })
 
   it('says why it is where it is, the image that had to be replaced included', () => {
-    const note = "the job's previous image, ami-1, is gone: ami-2 takes its place"
+    const note = "the job's previous image, ami-1, no longer exists; ami-2 replaces it"
     expect(shown({ placementReasons: ['$0.30/h', note] })).toContain(`chosen for | $0.30/h; ${note}`)
     expect(shown({ placementReasons: [note], state: 'succeeded' }).join()).not.toContain(note)
   })

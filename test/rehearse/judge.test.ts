@@ -38,7 +38,7 @@ function checkpoint(step: number, attempt: number, changes: Partial<CheckpointSe
     isStepKnown: true,
     revision: 1,
     state: 'complete',
-    evidence: { kind: 'next', text: 'the next checkpoint was begun' },
+    evidence: { kind: 'next', text: 'the next checkpoint started' },
     savedAtMs: step * STEP_MS,
     saveMs: 50,
     totalBytes: 1_000,
@@ -352,7 +352,7 @@ describe('the judgement of a rehearsal', () => {
     } as const
     const failed = attempt(2, { restores: [restored(checkpoint(20, 1), { outcome: 'failed' })], end })
     const report = judged([FIRST, failed], { undisturbed })
-    expect(report.summary).toMatch(/after an interruption the program fails: no trainer_state\.json\.$/)
+    expect(report.summary).toMatch(/the program fails after an interruption: no trainer_state\.json\.$/)
     expect(report.changes[0]!.yaml).toBe('checkpoint:\n  complete: trainer_state.json')
   })
 

@@ -55,7 +55,7 @@ export function sellable({ count, days }: Pick<OfferingsWish, 'count' | 'days'>)
     ? { days }
     : {
         days: sold,
-        note: `AWS sells blocks of 1 to 14 days and of whole weeks: ${days} days became ${sold}.`,
+        note: `AWS sells blocks of 1 to 14 days and of whole weeks: searched ${sold} instead of ${days}.`,
       }
 }
 

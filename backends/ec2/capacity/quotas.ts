@@ -54,7 +54,7 @@ export async function findQuotas(
     const [machines, requests, limits] = await Promise.all([
       orNote(
         capacity.countedMachines(signal),
-        `What is in use in ${region} is unknown: this identity may not list machines (ec2:DescribeInstances).`,
+        `The usage in ${region} is unknown: this identity may not list machines (ec2:DescribeInstances).`,
       ),
       orNote(
         account.quotaRequests(signal),

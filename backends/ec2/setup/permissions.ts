@@ -62,7 +62,7 @@ export const WORKER_PERMISSIONS: readonly Permission[] = [
   ...useful('spot-role', 'iam:GetRole'),
 ]
 
-/** What workers need to give each machine separate credentials. `crucible doctor` requests some and tries them. */
+/** Permissions that workers need to give each machine separate credentials. `crucible doctor` requests some and tries them. */
 export const GRANT_PERMISSIONS: readonly Permission[] = needed('grant-role', 'sts:AssumeRole')
 
 /**
@@ -82,7 +82,7 @@ export const BUYER_PERMISSIONS: readonly Permission[] = [
   ...needed('tags-at-purchase', 'ec2:CreateTags'),
 ]
 
-/** What workers need to take the role of the buyer. */
+/** Permissions that workers need to assume the role of the buyer. */
 export const BUYING_PERMISSIONS: readonly Permission[] = needed('buyer-role', 'sts:AssumeRole')
 
 /** Permissions on the store: of workers, of clients, and of the role behind the grants. */

@@ -81,9 +81,9 @@ const WEEKS = 13
 
 const EXAMPLES = (): string =>
   examples(
-    ['crucible reservations offers --type p5.48xlarge --for 4d', 'what is for sale'],
+    ['crucible reservations offers --type p5.48xlarge --for 4d', 'list capacity for sale'],
     ['crucible reservations reserve --type p5.48xlarge --for 4d --max-price 40', 'search, then ask'],
-    ['crucible reservations approve res-3f', 'buy what it found'],
+    ['crucible reservations approve res-3f', 'buy the offer that it found'],
     ['crucible reservations calendar --ical > capacity.ics', 'for a calendar program'],
   )
 
@@ -142,12 +142,12 @@ export function define(command: Command, cli: Cli): void {
       '--notify <url>',
       'reserve: post events to this webhook: approval, payment, begin, idle time, release',
     )
-    .option('--purpose <text>', 'what it is for')
+    .option('--purpose <text>', 'purpose, shown in lists')
     .option('--id <id>', 'reserve, split: makes the command repeatable, such as res-ranker-2027-q1')
     .option('--note <text>', 'reject: why; it also ends a search')
-    .option('--bought <reservation>', "decide: the provider's id of what was bought")
+    .option('--bought <reservation>', "decide: the provider's id of the purchase")
     .option('--not-bought', 'decide: it was certainly not bought')
-    .option('--max-charge <usd>', 'release: accept what is still charged, up to this', moneyArgument)
+    .option('--max-charge <usd>', 'release: accept remaining charges up to this amount', moneyArgument)
     .option('--weeks <weeks>', 'calendar: how many', countArgument(104), WEEKS)
     .option('--ical', 'calendar: print iCalendar')
     .option('--yes', 'approve, extend, resize, split, release: do not ask')
@@ -295,8 +295,8 @@ async function reserve(cli: Cli, options: Options): Promise<void> {
   const { purpose, id, notify: webhook } = options
   const reserved = await client.reserve(cli.context(), { wish, rule, purpose, id, webhook })
   cli.out.json({ ...reserved })
-  const isOver = 'It already exists and is over, and ids are never reused'
-  const what = reserved.isNew ? 'Looking for capacity' : reserved.isOver ? isOver : 'It exists already'
+  const isOver = 'It has already ended, and ids are never reused'
+  const what = reserved.isNew ? 'Looking for capacity' : reserved.isOver ? isOver : 'It already exists'
   cli.out.line(
     cli.asCalled(`${what}: ${reserved.id}. See it with \`crucible reservations show ${reserved.id}\`.`),
   )

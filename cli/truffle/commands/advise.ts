@@ -40,8 +40,8 @@ export function define(command: Command, session: Session): void {
     new Option(`${flags} <yes|no>`, text).choices(['yes', 'no'])
   addShared(
     command
-      .addArgument(new Argument('[purpose]', 'what it is for, instead of --purpose').choices(PURPOSES))
-      .addOption(new Option('--purpose <purpose>', 'what it is for').choices(PURPOSES))
+      .addArgument(new Argument('[purpose]', 'purpose, instead of --purpose').choices(PURPOSES))
+      .addOption(new Option('--purpose <purpose>', 'purpose of the machines').choices(PURPOSES))
       .option('--instance-type <type>', 'instance type (default: p5.48xlarge; for inference inf2.xlarge)')
       .addOption(new Option('--instance-types <type>').hideHelp())
       .option('--machines <n>', 'how many', countArgument(MACHINES_MAX))
@@ -128,7 +128,7 @@ async function wishOf(session: Session, options: Options): Promise<AdviceWish> {
 }
 
 async function askPurpose(session: Session): Promise<Purpose> {
-  const answer = await reply(session, `What is it for (${PURPOSES.join(', ')})?`, '--purpose')
+  const answer = await reply(session, `Purpose (${PURPOSES.join(', ')})?`, '--purpose')
   const found = PURPOSES.find((one) => answer !== '' && one.startsWith(answer.toLowerCase()))
   if (found !== undefined) return found
   throw new CrucibleError('usage', `${JSON.stringify(answer)} is not a purpose.`, {

@@ -224,7 +224,7 @@ class Scanner:
             return Standing(None, torn or "the disk was full when it was written")
         if seen.until_ms - seen.since_ms < self._quiet_ms:
             return Standing(None)
-        return Standing(Evidence(COMPLETE, "next", "the next checkpoint was begun"))
+        return Standing(Evidence(COMPLETE, "next", "the next checkpoint started"))
 
     def _open_file(self, selection: Selection) -> Optional[str]:
         """Returns words about a file of the checkpoint that a process has open for writing. A file that is only appended to, or stays open

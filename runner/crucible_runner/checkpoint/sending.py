@@ -170,7 +170,7 @@ class Sender:
         try:
             self._store.delete(key)
         except StoreError:
-            pass  # Without a manifest it is not a checkpoint, and the control plane removes it later.
+            pass  # Files without a manifest are not a checkpoint; the control plane removes them later.
 
 
 def check_names(selection: Selection) -> None:

@@ -119,7 +119,7 @@ describe('truffle advise', () => {
     account.replies = undefined
     expect({ exitCode, stderr }).toEqual({
       exitCode: 0,
-      stderr: expect.stringMatching(/What is it for.*Are its dates known\?/),
+      stderr: expect.stringMatching(/Purpose \(.*Are its dates known\?/),
     })
     expect(stdout).toMatch(/^Distributed training: Capacity Block\n/)
     expect(stdout).toContain('truffle validate --instance-type p5.48xlarge --count 32 --days 10')

@@ -1,4 +1,4 @@
-"""What the gateway needs of Modal. `on_modal` has the real one; tests have one in memory."""
+"""The interface of Modal that the gateway uses. `on_modal` implements it; tests implement it in memory."""
 
 import dataclasses
 from typing import Literal, Optional, Protocol
@@ -55,7 +55,7 @@ class Facts(Protocol):
         ...
 
     async def pending(self) -> dict[str, dict[str, str]]:
-        """Tags by key; also of launchers that died."""
+        """Tags of launches by key, including launches whose launcher died."""
         ...
 
 

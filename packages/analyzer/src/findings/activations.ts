@@ -1,4 +1,4 @@
-/** What the forward pass of a program's models keeps for the backward pass. */
+/** Estimates the memory that the forward pass of a program's models keeps for the backward pass. */
 import { isCalled, type Facts } from '../facts'
 import {
   exactly,
@@ -17,7 +17,7 @@ import { isDeepSpeed } from '../memory/training'
 import type { Findings } from '../report'
 import { textOf } from '../values'
 
-/** What other findings say, and this one builds on. */
+/** Other findings that this one depends on. */
 export type Known = Pick<
   Findings,
   'precision' | 'batchSize' | 'gpuUse' | 'gpuCount' | 'gradientCheckpointing'

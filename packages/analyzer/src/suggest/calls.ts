@@ -26,7 +26,7 @@ export function checkWritten(event: CallEvent): void {
     refuseCall(event, 'is given settings that are not written there')
 }
 
-/** Whether an argument is missing or a constant that stands for nothing. */
+/** Whether an argument is missing or an empty constant. */
 export function isUnset(value: Value | undefined, ...nothing: readonly unknown[]): boolean {
   return value === undefined || [null, ...nothing].includes(constantOf(value))
 }
@@ -47,7 +47,7 @@ export function setArgument(
   else writing.replace(given, text)
 }
 
-/** Adds an item to what is in brackets. */
+/** Adds an item to a list in brackets. */
 export function addItem(writing: Writing, list: SyntaxNode, text: string): void {
   const items = parts(list)
   const last = items.at(-1)

@@ -1,4 +1,4 @@
-/** Random numbers that a resumed run would draw otherwise. */
+/** Refuses random numbers that would differ in a resumed run. */
 import type { Guard, Loop } from '../flow'
 import { alternatives, constantOf, type CallEvent, type Value } from '../values'
 import type { Program } from './checks'
@@ -41,7 +41,7 @@ export const isLoaderPart = ({ name }: CallEvent): boolean => name.startsWith('t
 const truthOfArgument = (value: Value | undefined): boolean =>
   value !== undefined && constantOf(value) !== false
 
-/** Data drawn without a seed is other data after a restart. */
+/** Data drawn without a seed differs after a restart. */
 export function checkSeeds(events: readonly CallEvent[], loop?: Loop): void {
   for (const event of events) {
     if (loop !== undefined && event.loops.includes(loop)) continue

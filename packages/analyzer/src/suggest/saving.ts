@@ -207,7 +207,7 @@ const ACCESS: Readonly<Record<Exclude<Role, 'loader'>, Access>> = {
   },
 }
 
-/** `RandomState` of NumPy has other methods than its newer generators. */
+/** NumPy's `RandomState` has different methods from its newer generators. */
 const OLD_NUMPY: Access = ACCESS['torch-random']
 
 function objectEntry({ path, role, isOptional, value }: Held, key: string): Entry {
@@ -230,7 +230,7 @@ interface RandomOptions {
   format: LoopState['format']
 }
 
-/** The global sources of random numbers, last: what is restored before may draw some. */
+/** The global random states are restored last, because restoring other objects may draw random numbers. */
 function randomEntries(writing: Writing, { own, isNumpy, format }: RandomOptions): Entry[] {
   const entry = (path: string, saved: string, restore: string): Entry => ({
     key: own(path),

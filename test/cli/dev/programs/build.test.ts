@@ -71,9 +71,7 @@ describe('buildFromModule', () => {
   })
 
   it('says so when go is too old to fetch the one it needs', async () => {
-    await expect(build('echo go1.20.14')).rejects.toThrow(
-      'needs Go 1.21 or newer, and go on PATH is go1.20.14',
-    )
+    await expect(build('echo go1.20.14')).rejects.toThrow('needs Go 1.21 or newer, but PATH has go1.20.14')
   })
 
   it('tells the last words of a build that failed', async () => {
