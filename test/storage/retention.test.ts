@@ -210,7 +210,7 @@ describe('expendable', () => {
 })
 
 describe('thinOutCheckpoints', () => {
-  it('removes what is expendable with all its files, manifests first, and nothing else', async () => {
+  it('removes only expendable checkpoints with all their files, manifests first', async () => {
     const store = new MemoryStore()
     for (const step of [1, 2, 3]) save(store, { step })
     const deleted: string[] = []
