@@ -1,6 +1,6 @@
 import type { BackendName } from '../core/offer'
 import type { Order } from '../core/job/plan'
-import { ACCOUNT_FLAGS, type AccountFlag, type AccountSetup, type AccountWish } from './account'
+import { ACCOUNT_FLAGS, type AccountFlag, type AccountSetup, type AccountRequest } from './account'
 import type { Backend } from './backend'
 import type { CredentialSource } from './credentials'
 import { createEc2Backend } from './ec2'
@@ -157,7 +157,7 @@ export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
 
 /** Sets up an account; `environment` may name another address than the provider's. */
 export type SetUpAccount = (
-  wish: AccountWish,
+  wish: AccountRequest,
   environment: Record<string, string | undefined>,
 ) => AccountSetup
 

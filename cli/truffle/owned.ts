@@ -4,8 +4,8 @@ import {
   jointRoom,
   parsePattern,
   reservationsTerraform,
-  type Asked,
-  type FoundType,
+  type RegionAnswers,
+  type RegionalType,
   type Inquiry,
   type Owned,
   type OwnedAnswer,
@@ -53,7 +53,7 @@ export interface CapacityOptions extends SharedOptions {
 interface Found {
   kind: ReservationKind
   owned: Owned[]
-  asked: Asked<OwnedAnswer>
+  asked: RegionAnswers<OwnedAnswer>
 }
 
 /** Lists own reservations of one kind, or of both kinds in turn. */
@@ -147,7 +147,7 @@ function notesOf({ kind, owned, asked }: Found, { minCapacity }: CapacityOptions
 }
 
 /** Says that AWS sells no Capacity Blocks of these types, so that no user waits for one. */
-function neverSold(named: readonly FoundType[]): string[] {
+function neverSold(named: readonly RegionalType[]): string[] {
   const types = [...new Set(named.map(({ type }) => type.name))].sort()
   if (types.length === 0 || named.some(({ type }) => type.usageClasses.includes('capacity-block'))) return []
   return [`AWS sells no Capacity Blocks of ${types.join(', ')}; an on-demand reservation can hold them.`]

@@ -3,7 +3,7 @@ import { isOpen, requestInWords } from '../market/quotas'
 import { quotaOf, QUOTAS, type QuotaCodes } from '../market/shapes'
 import type { CountedMachine } from '../sdk/api-capacity'
 import type { Inquiry } from './inquiry'
-import type { Asked } from './many-regions'
+import type { RegionAnswers } from './many-regions'
 
 export type QuotaMarket = 'on-demand' | 'spot'
 
@@ -42,7 +42,7 @@ export function quotaFamilies(types: readonly string[]): { codes: QuotaCodes[]; 
 export async function findQuotas(
   inquiry: Inquiry,
   families: readonly QuotaCodes[],
-): Promise<Asked<QuotaAnswer>> {
+): Promise<RegionAnswers<QuotaAnswer>> {
   const { signal } = inquiry
   return inquiry.each(async ({ account, capacity }, region) => {
     const notes: string[] = []

@@ -1,7 +1,7 @@
 import type { CapacityQuote, CapacityWish } from '../../../core/reservation/reservation'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { hoursOfDays, soldDays } from '../capacity/block-durations'
-import { offeringsIn, offeringUsableUntil, sellable, type OfferingsWish } from '../capacity/offerings'
+import { offeringsIn, offeringUsableUntil, sellable, type OfferingsQuery } from '../capacity/offerings'
 import { parsePattern } from '../capacity/patterns'
 import { ec2Error, invalid } from '../errors'
 import type { Host } from '../host'
@@ -77,7 +77,7 @@ async function offeringsLasting(
   return [...new Map(usable.map((one) => [one.id, one])).values()]
 }
 
-function rangeOf(wish: CapacityWish): Omit<OfferingsWish, 'patterns' | 'days'> {
+function rangeOf(wish: CapacityWish): Omit<OfferingsQuery, 'patterns' | 'days'> {
   return {
     count: wish.count,
     startsAfterMs: wish.earliestStartAtMs,

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { parsePattern, searchTypes, type FoundType } from '../../../backends/ec2/capacity'
+import { parsePattern, searchTypes, type RegionalType } from '../../../backends/ec2/capacity'
 import { countArgument } from '../../kit/arguments'
 import { examples } from '../../examples'
 import type { Output } from '../../kit/output'
@@ -39,7 +39,7 @@ export function define(command: Command, session: Session): void {
     .action((patterns: string[], options: Options) => az(session, patterns, options))
 }
 
-interface Found extends FoundType {
+interface Found extends RegionalType {
   ids: string[]
 }
 
