@@ -4,8 +4,8 @@ import { inWords } from '../../core/failure'
 import type { GarbageVerdict } from '../../core/messages'
 import { formatUsd } from '../../core/money/money'
 import { monthBefore, monthOf, parseReservationBudgetId } from '../../core/money/treasury'
-import { judgeAll, STORE, unseen, type Found, type Registry } from './garbage'
-import type { EndedPromise, Treasury } from '../money/treasury'
+import { judgeAll, STORE, unseen, type GarbageCandidate, type Registry } from './garbage'
+import type { EndedBudget, Treasury } from '../money/treasury'
 
 /** Releases money reserved for jobs that can no longer report their end. */
 export type Promises = Pick<Treasury, 'endedPromises' | 'settle'>
@@ -34,8 +34,8 @@ export async function collectPromises(
 
 function foundOf(
   treasury: Promises,
-  { month, promise, signal }: { month: string; promise: EndedPromise; signal: AbortSignal },
-): Found {
+  { month, promise, signal }: { month: string; promise: EndedBudget; signal: AbortSignal },
+): GarbageCandidate {
   const { jobId, owner, microUsd, spentMicroUsd, sinceMs } = promise
   const purchase = parseReservationBudgetId(jobId)
   const [kind, who] =

@@ -6,7 +6,7 @@ import { DAY_MS, formatDuration } from '../../core/time/time'
 import { listHandOvers } from '../../storage/hand-overs'
 import { StoreError } from '../../storage/store'
 import { ownerOfKey, type UnfinishedUpload } from '../../storage/unfinished'
-import { checkDeployment, judgeAll, STORE, unseen, type Found, type Registry } from './garbage'
+import { checkDeployment, judgeAll, STORE, unseen, type GarbageCandidate, type Registry } from './garbage'
 import { beating } from '../heartbeat'
 import { collectMarket } from './market'
 import { collectPromises, type Promises } from './promises'
@@ -49,7 +49,7 @@ async function collectHandOvers(
   input: CollectStoreGarbageInput,
 ): Promise<GarbageVerdict[]> {
   const { store } = registry
-  const found = (await listHandOvers(store)).map(({ key, jobId, attempt, putAtMs }): Found => ({
+  const found = (await listHandOvers(store)).map(({ key, jobId, attempt, putAtMs }): GarbageCandidate => ({
     facts: {
       backend: STORE,
       kind: 'hand-over',
@@ -88,7 +88,7 @@ async function collectUploads(
   )
 }
 
-function foundOf(store: Registry['store'], upload: UnfinishedUpload, nowMs: number): Found {
+function foundOf(store: Registry['store'], upload: UnfinishedUpload, nowMs: number): GarbageCandidate {
   const { id, key, sizeBytes, beganAtMs, costMicroUsdPerDay } = upload
   const owner = key === undefined ? undefined : ownerOfKey(key)
   return {
@@ -107,7 +107,7 @@ function foundOf(store: Registry['store'], upload: UnfinishedUpload, nowMs: numb
   }
 }
 
-function nobodys(ageMs: number): Found['claim'] {
+function nobodys(ageMs: number): GarbageCandidate['claim'] {
   const limit = formatDuration(NOBODYS_AFTER_MS)
   return ageMs < NOBODYS_AFTER_MS
     ? { isNeeded: true, reason: `it belongs to no job, but is younger than ${limit}` }

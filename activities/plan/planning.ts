@@ -46,7 +46,7 @@ import { allBeating } from '../heartbeat'
 import { namedReservation, withHolds } from './holds'
 import type { InputSizes } from './input-sizes'
 import { planInTurn, untilPlaced } from './in-turn'
-import { promisedFrom } from '../money/promising'
+import { reserveBudget } from '../money/reserve-budget'
 import { rulesDigest } from './rules'
 import type { Treasury } from '../money/treasury'
 import { leftShareOf } from './work-left'
@@ -107,7 +107,7 @@ async function resolveJob(deps: PlanningDeps, input: JobInput, signal: AbortSign
   const spec = checked(input.spec)
   const runnerSha256 = await deps.publishRunner()
   // Last of the steps that may fail: no money is reserved for a job that does not start.
-  const month = await promisedFrom(deps.treasury, input, {
+  const month = await reserveBudget(deps.treasury, input, {
     spec,
     signal,
     preview: () => previewPlan(deps, { spec, owner: input.owner }),

@@ -3,12 +3,12 @@ import {
   leftOfLimit,
   ownerLimit,
   parseReservationBudgetId,
-  type PromiseAnswer,
-  type PromiseQuestion,
+  type BudgetAnswer,
+  type BudgetQuestion,
 } from '../../core/money/treasury'
 
 /** Whether a job may reserve its budget: it must fit the rest of its owner's and the month's limits. */
-export function admit(question: PromiseQuestion): PromiseAnswer {
+export function admit(question: BudgetQuestion): BudgetAnswer {
   const { owner, month, microUsd, limits, byOwner, byAll } = question
   const limited = [
     { name: `the budget of ${owner} for ${month}`, limitMicroUsd: ownerLimit(limits, owner), ...byOwner },

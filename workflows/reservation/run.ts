@@ -16,7 +16,7 @@ import {
   type ReservationNotice,
 } from '../../core/reservation/reserving'
 import type { HeldSoFar, ReservationTask } from '../../core/reservation/activities'
-import { monthOf, reservationBudgetId, type PromiseInput } from '../../core/money/treasury'
+import { monthOf, reservationBudgetId, type MonthlyBudgetRequest } from '../../core/money/treasury'
 import { forever, kept } from '../forever'
 import { ReservationPage } from './page'
 import { ReservationRequests } from './commands'
@@ -137,7 +137,7 @@ export class ReservationRun {
   }
 
   /** Promises money; returns undefined, or the reason of a refusal. */
-  async promised(request: PromiseInput): Promise<string | undefined> {
+  async promised(request: MonthlyBudgetRequest): Promise<string | undefined> {
     return forever(async () => {
       try {
         await reservationDocuments.promiseBudget(request)

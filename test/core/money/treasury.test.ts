@@ -11,7 +11,7 @@ import {
   settle,
   viewOf,
   type MonthlyLimits,
-  type PromiseAnswer,
+  type BudgetAnswer,
   type TreasuryState,
 } from '../../../core/money/treasury'
 import { promise } from '../../support/treasury'
@@ -25,7 +25,7 @@ const LIMITS: MonthlyLimits = {
 /** A treasury that answers one after another. */
 class Till {
   state: TreasuryState = emptyTreasury('2026-11')
-  promise(jobId: string, owner: string, usd: number, limits = LIMITS): PromiseAnswer {
+  promise(jobId: string, owner: string, usd: number, limits = LIMITS): BudgetAnswer {
     const { state, answer } = promise(this.state, { jobId, owner, microUsd: microUsd(usd), limits })
     this.state = state
     return answer

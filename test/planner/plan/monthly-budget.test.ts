@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { microUsd } from '../../../core/money/money'
-import type { PromiseQuestion } from '../../../core/money/treasury'
+import type { BudgetQuestion } from '../../../core/money/treasury'
 import { admit } from '../../../planner/plan/monthly-budget'
 
 const none = { spentMicroUsd: 0, promisedMicroUsd: 0 }
-const QUESTION: PromiseQuestion = {
+const QUESTION: BudgetQuestion = {
   jobId: 'job-1',
   owner: 'ada',
   month: '2026-11',
