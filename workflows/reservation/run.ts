@@ -15,7 +15,7 @@ import {
   type ReservationInput,
   type ReservationNotice,
 } from '../../core/reservation/reserving'
-import type { HeldSoFar, ReservationTask } from '../../core/reservation/activities'
+import type { HoldState, ReservationTask } from '../../core/reservation/activities'
 import { monthOf, reservationBudgetId, type MonthlyBudgetRequest } from '../../core/money/treasury'
 import { forever, kept } from '../forever'
 import { ReservationPage } from './page'
@@ -30,7 +30,7 @@ export class ReservationRun {
   readonly page: ReservationPage
   readonly requests: ReservationRequests
   sends: number
-  held: HeldSoFar | undefined
+  held: HoldState | undefined
   paymentFailures: number
   /** Payments for reservations of this request that were lost. */
   earlierMicroUsd: MicroUsd

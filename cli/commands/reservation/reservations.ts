@@ -7,7 +7,7 @@ import type * as clientReserve from '../../../client/reservation/reserve'
 import type * as clientSchedules from '../../../client/retraining/planned-runs'
 import { CrucibleError } from '../../../client/errors'
 import { defined } from '../../../core/defined'
-import { RESERVATION_KINDS, type CapacityWish } from '../../../core/reservation/reservation'
+import { RESERVATION_KINDS, type CapacityRequest } from '../../../core/reservation/reservation'
 import { SHARE_DEFAULT, SHARES } from '../../../core/reservation/hold'
 import type { PurchaseRule } from '../../../core/reservation/reserving'
 import { DAY_MS, HOUR_MS } from '../../../core/time/time'
@@ -236,7 +236,7 @@ function checkKind({ kind, maxUpfront, extendMax, maxSpend, releaseIdle }: Optio
  */
 const CUT_OFF_MS = HOUR_MS
 
-function wishOf(cli: Cli, options: Options): CapacityWish {
+function wishOf(cli: Cli, options: Options): CapacityRequest {
   const { backend, kind, type = [], count = 1, for: durationMs, from, startBy, endBy, region, zone } = options
   const at = (time: Deadline | undefined): number | undefined => time && instantOf(time, cli.now())
   if (type.length === 0)
