@@ -1,6 +1,6 @@
 import { EXIT_CODES } from '../../client/errors'
 import * as clientPlan from '../../client/job/plan'
-import type { FoundPlan } from '../../client/job/plan'
+import type { PlanAnswer } from '../../client/job/plan'
 import type { Submission } from '../../client/job/submit'
 import { chanceInWords, confidenceOf } from '../../core/job/forecast'
 import { priceInWords, rowKey, type PriceSource } from '../../core/offer'
@@ -13,7 +13,7 @@ import type { Output } from '../kit/output'
 import { age, NOTHING, usd } from '../kit/words'
 
 /** The ranking for a job; the exit code also reports a plan without any place. */
-export async function findPlan(cli: Cli, submission: Submission, explain?: string): Promise<FoundPlan> {
+export async function findPlan(cli: Cli, submission: Submission, explain?: string): Promise<PlanAnswer> {
   const found = await clientPlan.findPlan(cli.context(), submission, explain)
   if (found.whyHere !== undefined)
     cli.out.note(`${found.whyHere} Planned here, with the settings of this terminal.`)

@@ -10,7 +10,7 @@ import type * as documents from '../../intake/documents'
 import { listCheckpoints } from '../../storage/checkpoints'
 import { ignoreBadDocument, readDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
-import { readRecords, type KnownRecords } from '../../storage/record'
+import { readRecords, type RecordCache } from '../../storage/record'
 import { readLine } from '../../storage/waiting-line'
 import type { ObjectStore } from '../../storage/store'
 import type { Context } from '../context'
@@ -19,11 +19,11 @@ import { resultOf, statusFromRecord, submissionOf } from './history'
 import type { JobView } from './job-view'
 import { recoveriesOf } from './recovery'
 import { joinView, type AttemptDocumentsRead } from './view'
-import { askWorkflow, closedWithoutRecord, STARTS_WITHIN_MS, type WorkflowSeen } from './workflow-state'
+import { askWorkflow, closedWithoutRecord, STARTS_WITHIN_MS, type WorkflowState } from './workflow-state'
 
 /** Facts about a job that one reading keeps for the next. */
-export class KnownOfJob {
-  readonly records: KnownRecords = new Map()
+export class JobViewCache {
+  readonly records: RecordCache = new Map()
   readonly checkpoints = new Set<string>()
 }
 
@@ -34,7 +34,7 @@ export class KnownOfJob {
 export async function readView(
   context: Context,
   jobId: string,
-  seenBefore = new KnownOfJob(),
+  seenBefore = new JobViewCache(),
 ): Promise<JobView> {
   const { store, config } = context
   const readAll = () => readRecords(store, jobId, { known: seenBefore.records })
@@ -70,7 +70,7 @@ async function ask(
   context: Context,
   { id, attemptsTotal, submittedAtMs }: JobStatus,
   entries: readonly RecordEntry[],
-): Promise<WorkflowSeen | undefined> {
+): Promise<WorkflowState | undefined> {
   const seen = await askWorkflow(context, id, attemptsTotal)
   if (seen?.closed !== 'FORGOTTEN') return seen
   // A recently submitted job's workflow may be about to start.
@@ -79,7 +79,7 @@ async function ask(
 }
 
 /** Returns the workflow's own status while it is open and answers; otherwise the record, and how the workflow closed. */
-function present(recorded: JobStatus, seen: WorkflowSeen | undefined): JobStatus {
+function present(recorded: JobStatus, seen: WorkflowState | undefined): JobStatus {
   const told = seen?.status
   if (seen?.closed === undefined) return told ?? recorded
   // A final status may be older than the latest records of the attempt.

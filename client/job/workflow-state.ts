@@ -16,7 +16,7 @@ const ANSWER_LIMIT_MS = 2 * SECOND_MS
 export const STARTS_WITHIN_MS = MINUTE_MS
 
 /** Temporal's data on a job. */
-export interface WorkflowSeen {
+export interface WorkflowState {
   /** Status from the workflow itself; missing if no worker answers. */
   status: JobStatus | undefined
   /** Close status from Temporal (`TERMINATED`, `FAILED`); missing while the workflow is open. */
@@ -32,7 +32,7 @@ export async function askWorkflow(
   context: Context,
   jobId: string,
   attempt: number,
-): Promise<WorkflowSeen | undefined> {
+): Promise<WorkflowState | undefined> {
   try {
     const client = await inTime(context.temporal())
     const [seen, status] = await Promise.all([
@@ -48,7 +48,7 @@ export async function askWorkflow(
 }
 
 /** State of a job whose history no longer exists on the server. */
-const FORGOTTEN: WorkflowSeen = {
+const FORGOTTEN: WorkflowState = {
   status: undefined,
   closed: 'FORGOTTEN',
   closedAtMs: undefined,
@@ -72,7 +72,7 @@ export async function describeJob(
   client: Client,
   jobId: string,
   attempt: number,
-): Promise<Omit<WorkflowSeen, 'status'>> {
+): Promise<Omit<WorkflowState, 'status'>> {
   const describe = (workflowId: string): Promise<WorkflowExecutionDescription> =>
     ask(client, () => client.workflow.getHandle(workflowId).describe())
   let isChildForgotten = false
@@ -167,7 +167,7 @@ const CLOSED_HOW: Readonly<Record<string, string>> = {
 /** Describes a job whose workflow closed without completing its record: the recorded state, and the fact that the job is over. */
 export function closedWithoutRecord(
   recorded: JobStatus,
-  { closed, attemptClosedAtMs }: Pick<WorkflowSeen, 'closed' | 'attemptClosedAtMs'>,
+  { closed, attemptClosedAtMs }: Pick<WorkflowState, 'closed' | 'attemptClosedAtMs'>,
 ): JobStatus {
   if (closed === undefined || isFinal(recorded.state)) return recorded
   const how =

@@ -95,7 +95,7 @@ export function handleOf(client: temporal.Client, name: string): temporal.Schedu
 }
 
 /** A schedule as Temporal holds it, or that it does not. @experimental */
-export interface HeldSchedule {
+export interface ScheduleState {
   isPaused: boolean
   note: string | null
   nextStartsAtMs: number[]
@@ -109,7 +109,7 @@ export interface HeldSchedule {
   running: string[]
 }
 
-export async function heldSchedule(context: Context, name: string): Promise<HeldSchedule | undefined> {
+export async function heldSchedule(context: Context, name: string): Promise<ScheduleState | undefined> {
   const client = await context.temporal()
   try {
     const { state, info, raw } = await handleOf(client, name).describe()

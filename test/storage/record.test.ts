@@ -8,7 +8,7 @@ import { ensureDeployment, readDeployment } from '../../storage/deployment'
 import { putDocument, putDocumentIfAbsent, readDocument } from '../../storage/json'
 import { openStore } from '../../storage/open-store'
 import { eachOf } from '../../storage/parallel'
-import { putRecord, readRecords, type KnownRecords } from '../../storage/record'
+import { putRecord, readRecords, type RecordCache } from '../../storage/record'
 import { StoreError, type ObjectStore } from '../../storage/store'
 import { partialEntry } from '../support/record'
 
@@ -37,7 +37,7 @@ describe('the record of a job', () => {
 
   it('is read again without what is known of it', async () => {
     await putRecord(store, 'job-a', entry(1, 'first'))
-    const known: KnownRecords = new Map()
+    const known: RecordCache = new Map()
     await readRecords(store, 'job-a', { known })
     await putRecord(store, 'job-a', entry(2, 'second'))
     const read = jest.spyOn(store, 'get')
