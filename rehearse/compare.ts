@@ -1,6 +1,13 @@
 import { median } from './moments'
 import { isNamed, type Resume } from './resumes'
-import { attemptAfter, isDone, lastOf, type AttemptSeen, type CheckpointSeen, type Seen } from './seen'
+import {
+  attemptAfter,
+  isDone,
+  lastOf,
+  type RehearsedAttempt,
+  type RehearsedCheckpoint,
+  type RehearsalFacts,
+} from './seen'
 import { countOf, templateOf } from './words'
 
 const LOSSES_LEAST = 2
@@ -15,7 +22,7 @@ const NOISE_TIMES = 4
 
 /** Null if too little was seen to decide. */
 export function isLossContinued(
-  { undisturbed, interrupted }: Seen,
+  { undisturbed, interrupted }: RehearsalFacts,
   { attempt, kind }: Resume,
 ): { isContinued: boolean; step: number; found: number; expected: number } | null {
   if (kind !== 'right') return null
@@ -45,7 +52,7 @@ interface LossSeen {
   atMs: number
 }
 
-function lossesOf(attempt: AttemptSeen | undefined): LossSeen[] {
+function lossesOf(attempt: RehearsedAttempt | undefined): LossSeen[] {
   return (attempt?.steps ?? []).flatMap(({ step, loss, atMs }) =>
     loss === null ? [] : [{ step, loss, atMs }],
   )
@@ -73,7 +80,7 @@ export interface Comparison {
  * Compares the interrupted job's results after its resumes with the undisturbed one's: the saved files, otherwise the losses.
  * Only results that are equal in two uninterrupted stretches count: others contain a time, or are random.
  */
-export function compareLives(seen: Seen, resumes: readonly Resume[]): Comparison {
+export function compareLives(seen: RehearsalFacts, resumes: readonly Resume[]): Comparison {
   const { attempts } = seen.interrupted
   const goneOn = new Set(
     resumes
@@ -93,9 +100,9 @@ export function compareLives(seen: Seen, resumes: readonly Resume[]): Comparison
 }
 
 function compareFiles(
-  { undisturbed }: Seen,
-  fresh: readonly AttemptSeen[],
-  resumed: readonly AttemptSeen[],
+  { undisturbed }: RehearsalFacts,
+  fresh: readonly RehearsedAttempt[],
+  resumed: readonly RehearsedAttempt[],
 ): Comparison | undefined {
   const reference = undisturbed.attempts.flatMap(({ saved }) => saved)
   const before = pairs(reference, fresh)
@@ -132,12 +139,12 @@ const UNNAMED_LEAST = 2
 const SAME_LOSSES_LEAST = 3
 
 function compareLosses(
-  { undisturbed }: Seen,
-  fresh: readonly AttemptSeen[],
-  resumed: readonly AttemptSeen[],
+  { undisturbed }: RehearsalFacts,
+  fresh: readonly RehearsedAttempt[],
+  resumed: readonly RehearsedAttempt[],
 ): Comparison | undefined {
   const reference = new Map(lossesOf(undisturbed.attempts[0]).map(({ step, loss }) => [step, loss]))
-  const common = (attempts: readonly AttemptSeen[]): LossSeen[] =>
+  const common = (attempts: readonly RehearsedAttempt[]): LossSeen[] =>
     attempts.flatMap((attempt) => lossesOf(attempt).filter(({ step }) => reference.has(step)))
   const differs = ({ step, loss }: LossSeen): boolean => reference.get(step) !== loss
   const before = common(fresh)
@@ -170,7 +177,7 @@ interface Pair {
 }
 
 /** Files that the undisturbed run must have too: of the same step if their names contain it, otherwise of any. */
-function pairs(reference: readonly CheckpointSeen[], attempts: readonly AttemptSeen[]): Pair[] {
+function pairs(reference: readonly RehearsedCheckpoint[], attempts: readonly RehearsedAttempt[]): Pair[] {
   const known = new Map<string, Set<string>>()
   for (const { path, digest } of reference.flatMap(({ files }) => files))
     known.set(templateOf(path), (known.get(templateOf(path)) ?? new Set()).add(digest))
@@ -193,7 +200,7 @@ function pairs(reference: readonly CheckpointSeen[], attempts: readonly AttemptS
   )
 }
 
-function compareOutputs({ undisturbed, interrupted }: Seen): Comparison | undefined {
+function compareOutputs({ undisturbed, interrupted }: RehearsalFacts): Comparison | undefined {
   if (!isDone(undisturbed) || !isDone(interrupted) || lastOf(interrupted)?.restores.length === 0)
     return undefined
   const names = Object.keys(undisturbed.outputs)

@@ -7,12 +7,12 @@ import { layout } from '../storage/layout'
 import type { ObjectStore } from '../storage/store'
 import { savedOutside, signatureOf } from './folder'
 import { lineThatNames } from './script'
-import type { AttemptSeen, CheckpointSeen, OutsideFile, RestoreSeen } from './seen'
+import type { RehearsedAttempt, RehearsedCheckpoint, OutsideFile, RehearsedRestore } from './seen'
 import type { Host, Machine } from './host'
 
 /** Observes one attempt from outside: its beats, its checkpoint directory, and the manifests of its checkpoints. */
 export class AttemptWatch {
-  readonly seen: AttemptSeen
+  readonly seen: RehearsedAttempt
   /** Times of observed changes in the checkpoint directory, oldest first, from the start of the command. */
   readonly changes: number[] = []
   /** Time at which the first step of this attempt was seen. */
@@ -27,7 +27,7 @@ export class AttemptWatch {
   private signature: string | undefined
   private listedAtMs = 0
   private readonly store: ObjectStore
-  private readonly saved = new Map<string, CheckpointSeen>()
+  private readonly saved = new Map<string, RehearsedCheckpoint>()
 
   constructor(
     private readonly host: Pick<Host, 'store' | 'pace'>,
@@ -111,7 +111,7 @@ export class AttemptWatch {
     return this.saved.size
   }
 
-  get savedSoFar(): CheckpointSeen[] {
+  get savedSoFar(): RehearsedCheckpoint[] {
     return [...this.saved.values()].sort((a, b) => a.savedAtMs - b.savedAtMs)
   }
 
@@ -149,10 +149,10 @@ export class AttemptWatch {
     }
   }
 
-  private async readRestores(): Promise<RestoreSeen[]> {
+  private async readRestores(): Promise<RehearsedRestore[]> {
     const { jobId, attempt } = this.machine
     const list = await readDocument(this.store, layout.restores(jobId, attempt), parseRestores)
-    const found: RestoreSeen[] = []
+    const found: RehearsedRestore[] = []
     for (const { checkpoint, revision, atMs, outcome, message } of list?.restores ?? []) {
       const manifest =
         (await readRevision(this.store, { jobId, checkpoint, revision }, parseManifest)) ??
@@ -164,7 +164,7 @@ export class AttemptWatch {
   }
 }
 
-function seenOf({ id, step, attempt }: Checkpoint, manifest: Manifest): CheckpointSeen {
+function seenOf({ id, step, attempt }: Checkpoint, manifest: Manifest): RehearsedCheckpoint {
   const { isStepKnown, revision, state, evidence, savedAtMs, saveMs, totalBytes } = manifest
   return {
     id,

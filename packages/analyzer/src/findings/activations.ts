@@ -18,7 +18,7 @@ import type { Findings } from '../report'
 import { textOf } from '../values'
 
 /** Other findings that this one depends on. */
-export type Known = Pick<
+export type OtherFindings = Pick<
   Findings,
   'precision' | 'batchSize' | 'gpuUse' | 'gpuCount' | 'gradientCheckpointing'
 >
@@ -30,7 +30,7 @@ const USUAL_SIDE = { low: 128, high: 512 }
 
 export interface Context {
   facts: Facts
-  known: Known
+  known: OtherFindings
   precision: Precision
   missing: Set<string>
 }

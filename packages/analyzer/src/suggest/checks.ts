@@ -12,7 +12,7 @@ import {
   roleOfCall,
   roleOfObject,
   WITH_STATE,
-  type Held,
+  type NamedObject,
 } from './objects'
 import { checkRandom, checkSeeds } from './random'
 import { refuse, refuseCall } from './refusal'
@@ -26,7 +26,7 @@ export interface Program {
 }
 
 /** Returns the objects whose state must be saved. Refuses a program with objects that cannot be reached or are not understood. */
-export function checkedObjects(program: Program): Held[] {
+export function checkedObjects(program: Program): NamedObject[] {
   const { facts, training } = program
   const { owner, source, loop } = training
   const held = heldObjects(loop.before, owner === source.root ? new Set() : flowOf(owner).locals)

@@ -23,7 +23,7 @@ export const WITH_STATE: ReadonlySet<Role> = new Set([
 ])
 
 /** An object with a name. */
-export interface Held {
+export interface NamedObject {
   /** `model`, `self.optimizer` */
   path: string
   role: Role
@@ -136,7 +136,7 @@ const isLoss = (value: Value): boolean => {
 }
 
 /** A value as an object with a role, if that is all that it can be. */
-export function heldAt(path: string, value: Value): Held | undefined {
+export function heldAt(path: string, value: Value): NamedObject | undefined {
   const all = alternatives(value)
   const objects = all.filter((each) => constantOf(each) !== null)
   const [role, ...others] = new Set(objects.map(roleOfObject))
@@ -154,8 +154,8 @@ export function heldAt(path: string, value: Value): Held | undefined {
 const DEPTH_MAX = 2
 
 /** Objects that can be reached by names of the loop, each once: by a name of the loop's own function, and the shortest of these. */
-export function heldObjects(names: ReadonlyMap<string, Value>, locals: ReadonlySet<string>): Held[] {
-  const found: Held[] = []
+export function heldObjects(names: ReadonlyMap<string, Value>, locals: ReadonlySet<string>): NamedObject[] {
+  const found: NamedObject[] = []
   const visit = (path: string, value: Value, depth: number): void => {
     const held = heldAt(path, value)
     if (held !== undefined) found.push(held)
@@ -165,7 +165,7 @@ export function heldObjects(names: ReadonlyMap<string, Value>, locals: ReadonlyS
   }
   for (const [name, value] of names) visit(name, value, 0)
   const seen = new Set<unknown>()
-  const rank = ({ path }: Held): number =>
+  const rank = ({ path }: NamedObject): number =>
     path.split('.').length + (locals.has(path.split('.')[0]!) ? 0 : 2 * DEPTH_MAX)
   const shortest = [...found].sort((one, other) => rank(one) - rank(other))
   const unique = shortest.filter(({ identities }) => {

@@ -2,7 +2,7 @@
 import type { Guard, Loop } from '../flow'
 import { alternatives, constantOf, type CallEvent, type Value } from '../values'
 import type { Program } from './checks'
-import { identityOf, objectOf, roleOfObject, type Held } from './objects'
+import { identityOf, objectOf, roleOfObject, type NamedObject } from './objects'
 import { refuseCall } from './refusal'
 
 export const isRandom = (value: Value): boolean => roleOfObject(value)?.endsWith('-random') === true
@@ -10,7 +10,7 @@ export const isRandom = (value: Value): boolean => roleOfObject(value)?.endsWith
 const isIn = ({ loops }: CallEvent, { training }: Program): boolean => loops.includes(training.loop)
 
 /** Sources of random numbers other than the global ones. */
-export function checkRandom(program: Program, held: readonly Held[]): void {
+export function checkRandom(program: Program, held: readonly NamedObject[]): void {
   const { run, events } = program.facts
   const named = new Set(held.flatMap(({ identities }) => [...identities]))
   for (const { attributes, definition } of run.instances)

@@ -1,5 +1,5 @@
 /** The lines that save and restore a loop: with PyTorch by its own format, with other libraries by pickle. */
-import type { Held, Role } from './objects'
+import type { NamedObject, Role } from './objects'
 import { childAt } from '../syntax'
 import type { Carried } from './carried'
 import type { Counter, TrainingLoop } from './loop'
@@ -7,7 +7,7 @@ import type { Line, Writing } from './writing'
 
 export interface LoopState {
   training: TrainingLoop
-  held: readonly Held[]
+  held: readonly NamedObject[]
   variables: readonly Carried[]
   isCounterRead: boolean
   /** How the file is written. */
@@ -210,7 +210,7 @@ const ACCESS: Readonly<Record<Exclude<Role, 'loader'>, Access>> = {
 /** NumPy's `RandomState` has different methods from its newer generators. */
 const OLD_NUMPY: Access = ACCESS['torch-random']
 
-function objectEntry({ path, role, isOptional, value }: Held, key: string): Entry {
+function objectEntry({ path, role, isOptional, value }: NamedObject, key: string): Entry {
   const isOld = value.kind === 'made' && value.call.method === 'RandomState'
   const { saved, restore } = isOld ? OLD_NUMPY : ACCESS[role as Exclude<Role, 'loader'>]
   if (!isOptional) return { key, saved: saved(path), restore: (from) => [[1, restore(path, from)]] }
