@@ -11,7 +11,7 @@ from ..store.base import Store, StoreError
 from ..store.transfer import Changed, FileUp, upload_files
 from .evidence import Evidence
 from .generations import Generation
-from .scanner import Seen
+from .scanner import ScannedCheckpoint
 from .manifest import Taken, entry_of, is_taken
 from .scan import FileStamp, Selection, newest_change_ns
 from .staging import Staged
@@ -28,7 +28,7 @@ class Settings(NamedTuple):
 class Candidate(NamedTuple):
     """A checkpoint to upload, with the number and evidence to record for it."""
 
-    seen: Seen
+    seen: ScannedCheckpoint
     checkpoint: CheckpointId
     is_step_known: bool
     evidence: Evidence

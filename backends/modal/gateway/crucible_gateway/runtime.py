@@ -20,7 +20,7 @@ class RuntimeFailure(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class ListedSandbox:
     """A Sandbox that Modal lists: queued or running."""
 
     sandbox_id: str
@@ -80,7 +80,7 @@ class Runtime(Protocol):
         """Returns the id when Modal has scheduled it: after up to 21 minutes for a GPU."""
         ...
 
-    async def find(self, tags: dict[str, str]) -> list[Found]:
+    async def find(self, tags: dict[str, str]) -> list[ListedSandbox]:
         """Sandboxes that have at least these tags and have not ended, asked of Modal."""
         ...
 
