@@ -56,7 +56,7 @@ function openFile(shown: string): Problem {
   return {
     severity: 'warning',
     message: `other users of this host can read the credentials in ${shown}`,
-    remedy: `Close the file: chmod 600 ${shown}`,
+    remedy: `Make the file private: chmod 600 ${shown}`,
   }
 }
 

@@ -46,7 +46,7 @@ type Action = (typeof ACTIONS)[number]
 
 const WISH = ['offers', 'reserve'] as const
 
-/** Which action each option belongs to. */
+/** The actions that accept each option. */
 const ACTIONS_OF: Readonly<Record<string, readonly Action[]>> = {
   backend: ['list', ...WISH, 'calendar'],
   kind: WISH,
