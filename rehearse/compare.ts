@@ -46,19 +46,19 @@ export function isLossContinued(
   return { isContinued: Math.abs(found - expected) <= slack, step: after[0]!.step, found, expected }
 }
 
-interface LossSeen {
+interface RehearsedLoss {
   step: number
   loss: number
   atMs: number
 }
 
-function lossesOf(attempt: RehearsedAttempt | undefined): LossSeen[] {
+function lossesOf(attempt: RehearsedAttempt | undefined): RehearsedLoss[] {
   return (attempt?.steps ?? []).flatMap(({ step, loss, atMs }) =>
     loss === null ? [] : [{ step, loss, atMs }],
   )
 }
 
-function interpolated(reference: readonly LossSeen[], step: number): number | undefined {
+function interpolated(reference: readonly RehearsedLoss[], step: number): number | undefined {
   const above = reference.findIndex((each) => each.step >= step)
   if (above < 0) return undefined
   const right = reference[above]!
@@ -144,9 +144,9 @@ function compareLosses(
   resumed: readonly RehearsedAttempt[],
 ): Comparison | undefined {
   const reference = new Map(lossesOf(undisturbed.attempts[0]).map(({ step, loss }) => [step, loss]))
-  const common = (attempts: readonly RehearsedAttempt[]): LossSeen[] =>
+  const common = (attempts: readonly RehearsedAttempt[]): RehearsedLoss[] =>
     attempts.flatMap((attempt) => lossesOf(attempt).filter(({ step }) => reference.has(step)))
-  const differs = ({ step, loss }: LossSeen): boolean => reference.get(step) !== loss
+  const differs = ({ step, loss }: RehearsedLoss): boolean => reference.get(step) !== loss
   const before = common(fresh)
   const after = common(resumed)
   if (before.some(differs))

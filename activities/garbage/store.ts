@@ -9,7 +9,7 @@ import { ownerOfKey, type UnfinishedUpload } from '../../storage/unfinished'
 import { checkDeployment, judgeAll, STORE, unseen, type GarbageCandidate, type Registry } from './garbage'
 import { beating } from '../heartbeat'
 import { collectMarket } from './market'
-import { collectPromises, type Promises } from './promises'
+import { collectReservedBudgets, type ReservedBudgets } from './reserved-budgets'
 
 /**
  * Minimum age of a removed resource. A bundle is uploaded before its job is known, and a machine cut off from us may still write its last
@@ -21,7 +21,7 @@ const NOBODYS_AFTER_MS = 3 * DAY_MS
 
 interface Deps extends Registry {
   /** Money of reservations; missing if no budget limits the month. */
-  treasury?: Promises | undefined
+  treasury?: ReservedBudgets | undefined
 }
 
 export function createStoreActivities(deps: Deps): Pick<OrchestratorActivities, 'collectStoreGarbage'> {
@@ -39,7 +39,7 @@ export async function collectStoreGarbage(
     ...(await collectUploads(registry, input)),
     ...(await collectHandOvers(registry, input)),
     ...(await collectMarket(registry, input)),
-    ...(treasury === undefined ? [] : await collectPromises(registry, { treasury, signal }, input)),
+    ...(treasury === undefined ? [] : await collectReservedBudgets(registry, { treasury, signal }, input)),
   ]
 }
 

@@ -23,7 +23,7 @@ export const OVERLAP_POLICY = {
 } as const satisfies Record<Overlap, string>
 
 /** Temporal's copy of a revision. */
-interface Held {
+interface TemporalSchedule {
   spec: { calendars: CalendarEntry[]; timezone: string }
   policies: { overlap: (typeof OVERLAP_POLICY)[Overlap]; catchupWindow: number }
   action: {
@@ -37,7 +37,11 @@ interface Held {
 }
 
 /** @param fromMs dates before it are left out */
-export function scheduleOf({ input }: ScheduleRevision, nowMs: number, fromMs = writtenFrom(nowMs)): Held {
+export function scheduleOf(
+  { input }: ScheduleRevision,
+  nowMs: number,
+  fromMs = writtenFrom(nowMs),
+): TemporalSchedule {
   const { spec, schedule: name } = input
   return {
     spec: { calendars: calendarEntries(spec, { fromMs, nowMs }), timezone: 'UTC' },

@@ -27,7 +27,7 @@ interface Candidate {
 }
 
 /** The best placement without one requirement. */
-interface Found {
+interface RelaxedPlacement {
   code: RejectionCode
   wish: Requirement
   candidate: Candidate
@@ -112,13 +112,13 @@ function promiseOf(request: PlanRequest): (offer: Offer) => number {
 }
 
 function bestWithout(
-  { code, wish }: Pick<Found, 'code' | 'wish'>,
+  { code, wish }: Pick<RelaxedPlacement, 'code' | 'wish'>,
   {
     candidates,
     request,
     best,
   }: { candidates: Candidate[]; request: PlanRequest; best: Placement | undefined },
-): Found[] {
+): RelaxedPlacement[] {
   const relaxed = wish.without(request)
   const possible = new Map<Placement, Candidate>()
   for (const candidate of candidates) {
@@ -138,7 +138,7 @@ function placementOf({ offer, capabilities }: Candidate, request: PlanRequest): 
 }
 
 function relaxationFrom(
-  { code, wish, placement, candidate }: Found,
+  { code, wish, placement, candidate }: RelaxedPlacement,
   request: PlanRequest,
   best: Placement | undefined,
 ): Relaxation {

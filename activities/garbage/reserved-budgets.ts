@@ -8,12 +8,12 @@ import { judgeAll, STORE, unseen, type GarbageCandidate, type Registry } from '.
 import type { EndedBudget, Treasury } from '../money/treasury'
 
 /** Releases money reserved for jobs that can no longer report their end. */
-export type Promises = Pick<Treasury, 'endedPromises' | 'settle'>
+export type ReservedBudgets = Pick<Treasury, 'endedPromises' | 'settle'>
 
 /** Scans the money of this month and of the previous one, in which today's jobs may have begun. */
-export async function collectPromises(
+export async function collectReservedBudgets(
   registry: Registry,
-  { treasury, signal }: { treasury: Promises; signal: AbortSignal },
+  { treasury, signal }: { treasury: ReservedBudgets; signal: AbortSignal },
   input: CollectStoreGarbageInput,
 ): Promise<GarbageVerdict[]> {
   const months = [monthBefore(registry.now()), monthOf(registry.now())]
@@ -33,7 +33,7 @@ export async function collectPromises(
 }
 
 function foundOf(
-  treasury: Promises,
+  treasury: ReservedBudgets,
   { month, promise, signal }: { month: string; promise: EndedBudget; signal: AbortSignal },
 ): GarbageCandidate {
   const { jobId, owner, microUsd, spentMicroUsd, sinceMs } = promise
