@@ -57,8 +57,8 @@ interface Bounds {
 }
 
 function bounded(text: string, value: number, { least, most, format }: Bounds): number {
-  if (value < least) throw new UnitError(`${quote(text)} is too little`, `write at least ${format(least)}`)
-  if (value > most) throw new UnitError(`${quote(text)} is too much`, `write at most ${format(most)}`)
+  if (value < least) throw new UnitError(`${quote(text)} is too small`, `write at least ${format(least)}`)
+  if (value > most) throw new UnitError(`${quote(text)} is too large`, `write at most ${format(most)}`)
   return value
 }
 

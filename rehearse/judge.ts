@@ -124,7 +124,7 @@ function checkpointChecks(found: CheckpointSummary | null): Check[] {
   const every = intervalMs === null ? '' : `, one every ${formatDuration(intervalMs)}`
   const took =
     saveMs === null
-      ? 'save time not seen'
+      ? 'save time not measured'
       : saveMs === 0
         ? 'saved at once'
         : `${formatDuration(saveMs)} to save`

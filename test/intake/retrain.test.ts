@@ -194,7 +194,7 @@ describe('a retraining file with a mistake', () => {
       'day: first mondya\n',
       '1:6: day "first mondya" is not a day of the month. Write 1 to 31, last, or first monday.',
     ],
-    ['day: 32\n', '1:6: day "32" is too much. Write at most 31.'],
+    ['day: 32\n', '1:6: day "32" is too large. Write at most 31.'],
     ['time: 25:00\n', '1:7: time "25:00" is not a time of day.'],
     ['zone: Berlin\n', '1:7: zone must be a time zone such as Europe/Berlin'],
     ['timezone: UTC\n', '1:1: timezone is not a field. Did you mean zone?'],

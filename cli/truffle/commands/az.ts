@@ -31,7 +31,7 @@ export function define(command: Command, session: Session): void {
     .addHelpText(
       'after',
       examples(
-        ['truffle az p5.48xlarge', 'in which zones it is sold'],
+        ['truffle az p5.48xlarge', 'zones that sell this type'],
         ['truffle az "g6.*" --min-az-count 3', 'Regions with three zones or more'],
         ['truffle az p4d.24xlarge --az us-east-1a,us-east-1b', 'whether these zones have it'],
       ),

@@ -149,7 +149,7 @@ async function refuseSeveral(inquiry: Inquiry, type: string): Promise<void> {
 function wishOf(types: readonly string[], options: Options, nowMs: number): RunNeeds {
   const [type, ...others] = types
   if (type === undefined)
-    throw new CrucibleError('usage', 'Which instance type is missing.', {
+    throw new CrucibleError('usage', 'The instance type is missing.', {
       hint: 'Write: truffle validate --instance-type p5.48xlarge --count 32 --days 7',
     })
   if (others.length > 0 || /[*?,]/.test(type))

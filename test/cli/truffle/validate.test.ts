@@ -92,7 +92,7 @@ describe('truffle validate', () => {
   })
 
   it.each([
-    ['no type', [], /Which instance type is missing/],
+    ['no type', [], /The instance type is missing/],
     ['two types', ['p5.48xlarge', '--instance-type', 'p4d.24xlarge'], /one instance type at a time/],
     ['a pattern', ['p5.*'], /one instance type at a time/],
     ['a date of the past', ['p5.48xlarge', '--start', '2025-01-15'], /2025-01-15 has passed/],
