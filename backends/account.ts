@@ -13,7 +13,7 @@ export const ACCOUNT_FLAGS = [
 ] as const
 export type AccountFlag = (typeof ACCOUNT_FLAGS)[number]
 
-export interface AccountWish {
+export interface AccountRequest {
   region?: string
   /** Credentials profile; missing for the default one. */
   profile?: string

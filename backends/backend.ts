@@ -9,7 +9,7 @@ import type { BackendName, Offer, Pins } from '../core/offer'
 import type { Order } from '../core/job/plan'
 import type {
   CapacityQuote,
-  CapacityWish,
+  CapacityRequest,
   OwnedReservation,
   ReleaseTerms,
   ReservationChange,
@@ -157,7 +157,7 @@ export interface ReservingBackend {
    * because one part of the provider fails while another answers (`ctx.unseen`). Throws `invalid` for a request that the provider never
    * sells, and names what it sells.
    */
-  reservable(wish: CapacityWish, ctx: LookContext): Promise<CapacityQuote[]>
+  reservable(wish: CapacityRequest, ctx: LookContext): Promise<CapacityQuote[]>
 
   /**
    * Returns every reservation that the account can see: bought here, elsewhere, or shared by another account, in all phases that the

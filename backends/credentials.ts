@@ -18,7 +18,7 @@ export interface CredentialSource {
   }
 }
 
-export interface FoundCredentials {
+export interface StoredCredentials {
   /** Values by the names of the variables. They are never shown to people. */
   values: Readonly<Record<string, string>>
   /** Description for people: location, and the last four characters of the first value. */
@@ -34,7 +34,7 @@ export interface FoundCredentials {
 export function findCredentials(
   { variables, file }: CredentialSource,
   environment: Environment,
-): FoundCredentials | undefined {
+): StoredCredentials | undefined {
   const inEnvironment = complete(variables, environment)
   if (inEnvironment !== undefined) return found(variables, inEnvironment, 'the environment')
   for (const shown of file?.paths ?? []) {
@@ -56,7 +56,7 @@ function openFile(shown: string): Problem {
   return {
     severity: 'warning',
     message: `other users of this host can read the credentials in ${shown}`,
-    remedy: `Close the file: chmod 600 ${shown}`,
+    remedy: `Make the file private: chmod 600 ${shown}`,
   }
 }
 
@@ -72,7 +72,7 @@ function found(
   variables: readonly string[],
   values: Record<string, string>,
   place: string,
-): FoundCredentials {
+): StoredCredentials {
   const [first] = variables
   return { values, description: `${first} ${lastFour(values[first!]!)} from ${place}` }
 }

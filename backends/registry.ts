@@ -1,6 +1,6 @@
 import type { BackendName } from '../core/offer'
 import type { Order } from '../core/job/plan'
-import { ACCOUNT_FLAGS, type AccountFlag, type AccountSetup, type AccountWish } from './account'
+import { ACCOUNT_FLAGS, type AccountFlag, type AccountSetup, type AccountRequest } from './account'
 import type { Backend } from './backend'
 import type { CredentialSource } from './credentials'
 import { createEc2Backend } from './ec2'
@@ -156,7 +156,7 @@ export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
 }
 
 /** Sets up an account; `environment` may name another address than the provider's. */
-type SetUpAccount = (wish: AccountWish, environment: Record<string, string | undefined>) => AccountSetup
+type SetUpAccount = (wish: AccountRequest, environment: Record<string, string | undefined>) => AccountSetup
 
 export interface RegisteredAccount {
   /** Flags of this provider, in addition to the common ones. Other flags are refused. */

@@ -21,7 +21,7 @@ import type { BackendChoice, BackendName, Pins } from './offer'
 import type { Order, PlanReport, SilentBackend } from './job/plan'
 import type { PreviewInput } from './job/preview'
 import type { Timing } from './time/timing'
-import type { PromiseAnswer, PromiseInput, PromiseQuestion } from './money/treasury'
+import type { BudgetAnswer, MonthlyBudgetRequest, BudgetQuestion } from './money/treasury'
 import type { OffersInput, SentAnswer } from './job/waiting'
 
 export interface PlanInput {
@@ -145,9 +145,9 @@ export interface OrchestratorActivities {
   /** Puts `limits/<seq>.json`. */
   extend(input: { jobId: string; attempt: number; limits: Limits }): Promise<void>
   /** Whether a job may reserve its budget; a local activity of the `treasury` workflow, without side effects. */
-  admitBudget(question: PromiseQuestion): Promise<PromiseAnswer>
+  admitBudget(question: BudgetQuestion): Promise<BudgetAnswer>
   /** Reserves another total budget for a running job from its month's money. Throws `quota` if that does not suffice. */
-  promiseBudget(input: PromiseInput): Promise<void>
+  promiseBudget(input: MonthlyBudgetRequest): Promise<void>
   /** Writes the last record, deletes secrets, reports the job's spending to the month, and removes old checkpoints. */
   finishJob(input: FinishInput): Promise<JobResult>
   /** `collectGarbage` for unfinished writes to the store, and for money reserved for jobs that were terminated by hand. */

@@ -33,7 +33,7 @@ export interface Capabilities {
   /** Where a machine reads its notice; missing if the start command names the place, or without notices. */
   notice?: NoticeSource
   /**
-   * What makes a repeated launch harmless. With `token`, the provider recognises the order's token. With `tag`, an order with an unknown
+   * How a repeated launch is made harmless. With `token`, the provider recognises the order's token. With `tag`, an order with an unknown
    * effect is never repeated; its tag is searched for.
    */
   idempotency: 'token' | 'tag'

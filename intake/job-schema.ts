@@ -135,7 +135,7 @@ export const jobFile = z
   .strictObject({
     name: field(
       jobName,
-      'Name in lists; need not be unique (default: that of the file).',
+      'Name in lists; need not be unique (default: the name of the file).',
       'char-lm',
     ).optional(),
     run: field(
@@ -201,7 +201,7 @@ export const jobFile = z
     ).default(DEFAULTS.interruptible),
     isolation: field(
       z.enum(ISOLATIONS),
-      `Hardware that the job may run on: \`dedicated\`, also \`shared\` with other customers, or also of private owners (\`community\`) (default: ${ISOLATION_DEFAULT}).`,
+      `Hardware that the job may run on: \`dedicated\` only, also \`shared\` with other customers, or also \`community\`, from private owners (default: ${ISOLATION_DEFAULT}).`,
       'dedicated',
     ).optional(),
     accept: field(

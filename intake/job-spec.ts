@@ -270,7 +270,7 @@ function sizeFaults(spec: JobSpec): Fault[] {
   return [
     {
       path: [],
-      message: `the job has ${bytes} bytes of at most ${LIMITS.specBytes}`,
+      message: `the job has ${bytes} bytes (maximum ${LIMITS.specBytes})`,
       remedy: 'put long commands and values into files of the working directory',
     },
   ]

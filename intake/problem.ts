@@ -22,7 +22,7 @@ export interface Problem {
   column?: number
   /** The command-line flag, if the value came from one. */
   flag?: string
-  /** The field, such as `resources.gpus` or `inputs[0].source`; empty for the whole. */
+  /** The field, such as `resources.gpus` or `inputs[0].source`; empty for the whole document. */
   path: string
   /** The problem, without a full stop: completes "<field> ...", or is a separate clause if the path is empty. */
   message: string

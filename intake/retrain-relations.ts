@@ -34,7 +34,7 @@ function timeFaults(file: Written, { leadMs, checkMs, capacity }: RetrainSpec): 
   const within = (name: string, path: string[], ms: number | undefined): void => {
     if (ms === undefined || ms < leadMs || leadMs === 0) return
     const message = `is ${formatDuration(ms)}, but a run begins only ${lead} before its window`
-    faults.push({ path, message, remedy: `write less, or a longer lead` })
+    faults.push({ path, message, remedy: 'write a shorter time, or a longer lead' })
   }
   within('check_before', ['check_before'], file.check_before === undefined ? undefined : checkMs)
   within(

@@ -88,7 +88,7 @@ const blackout = z.union(
 /** The fields of the retraining file, in a sensible order for explaining them. */
 export const retrainFile = z
   .strictObject({
-    name: field(jobName, 'Name of the schedule (default: that of the file).', 'ranker').optional(),
+    name: field(jobName, 'Name of the schedule (default: the name of the file).', 'ranker').optional(),
     every: field(z.enum(PERIODS), 'How often.', 'month').default(RETRAIN_DEFAULTS.every),
     months: field(
       z.array(z.int().min(1).max(12)).min(1).max(12),

@@ -83,7 +83,7 @@ function readRetrain(value: unknown, options: ReadOptions): { retrain: Retrain }
   if (faults.length > 0) return { faults }
   const values = sampleValues(spec, options.nowMs)
   if (values === undefined) {
-    const message = 'has no date in the next years outside of the blackouts'
+    const message = 'has no date in the next years outside the blackouts'
     return {
       faults: [{ path: ['blackouts'], message, remedy: 'shorten them, or write on_blackout: next-day' }],
     }

@@ -104,6 +104,6 @@ function factorOf(text: string): number {
 
 function positive(text: string, adjustment: Adjustment): Adjustment {
   if (adjustment.by !== 'add' && adjustment.value <= 0)
-    throw new UnitError(`${quote(text)} is too little`, '')
+    throw new UnitError(`${quote(text)} is too small`, '')
   return adjustment
 }

@@ -57,8 +57,8 @@ interface Bounds {
 }
 
 function bounded(text: string, value: number, { least, most, format }: Bounds): number {
-  if (value < least) throw new UnitError(`${quote(text)} is too little`, `write at least ${format(least)}`)
-  if (value > most) throw new UnitError(`${quote(text)} is too much`, `write at most ${format(most)}`)
+  if (value < least) throw new UnitError(`${quote(text)} is too small`, `write at least ${format(least)}`)
+  if (value > most) throw new UnitError(`${quote(text)} is too large`, `write at most ${format(most)}`)
   return value
 }
 
@@ -231,10 +231,7 @@ export const timeOfDay = text((written) => {
   const match = /^(\d{1,2}):(\d\d)$/.exec(written.trim())
   const [hour, minute] = [Number(match?.[1]), Number(match?.[2])]
   if (match === null || hour > 23 || minute > 59)
-    throw new UnitError(
-      `${quote(written)} is not a time of the day`,
-      'write hours and minutes, such as "06:00"',
-    )
+    throw new UnitError(`${quote(written)} is not a time of day`, 'write hours and minutes, such as "06:00"')
   return { hour, minute }
 })
 

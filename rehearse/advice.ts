@@ -1,13 +1,13 @@
 import { SAVED_WITHIN_MS } from '../core/job/saving'
 import { formatDuration } from '../core/time/time'
 import { failureOnRestore, type Resume } from './resumes'
-import type { Check, CheckpointFound } from './judge'
-import { lastOf, type CheckpointSeen, type Seen } from './seen'
+import type { Check, CheckpointSummary } from './judge'
+import { lastOf, type RehearsedCheckpoint, type RehearsalFacts } from './seen'
 import { templateOf } from './words'
 
 interface Judged {
   checks: readonly Check[]
-  checkpoint: CheckpointFound | null
+  checkpoint: CheckpointSummary | null
   resumes: readonly Resume[]
 }
 
@@ -22,7 +22,7 @@ export interface Change {
 }
 
 /** Changes to the job file or the program, most important first. */
-export function advise(seen: Seen, judged: Judged): Change[] {
+export function advise(seen: RehearsalFacts, judged: Judged): Change[] {
   const { undisturbed } = seen
   if (lastOf(undisturbed)?.end?.outcome === 'failed')
     return [
@@ -51,7 +51,7 @@ function inJobFile(text: string, key: string, value: string): Change {
 }
 
 function whereToSave(
-  { outside, directory, undisturbed, interrupted, tookMs }: Seen,
+  { outside, directory, undisturbed, interrupted, tookMs }: RehearsalFacts,
   { checkpoint }: Judged,
 ): Change[] {
   if (checkpoint !== null) return []
@@ -85,7 +85,7 @@ function whereToSave(
 }
 
 /** A program that fails on the checkpoint that it was given, or on files in its checkpoint directory. */
-function afterFailure({ interrupted, undisturbed }: Seen, { resumes }: Judged): Change[] {
+function afterFailure({ interrupted, undisturbed }: RehearsalFacts, { resumes }: Judged): Change[] {
   const last = lastOf(interrupted)
   const hasFailed = last?.end?.outcome === 'failed' || failureOnRestore(interrupted, resumes) !== undefined
   if (!hasFailed) return []
@@ -111,7 +111,7 @@ function afterFailure({ interrupted, undisturbed }: Seen, { resumes }: Judged): 
   ]
 }
 
-function lacking(given: CheckpointSeen, whole: CheckpointSeen): string[] {
+function lacking(given: RehearsedCheckpoint, whole: RehearsedCheckpoint): string[] {
   const kinds = given.files.map(({ path }) => templateOf(path))
   return whole.files.map(({ path }) => templateOf(path)).filter((kind) => !kinds.includes(kind))
 }
@@ -143,7 +143,7 @@ function howToResume({ checks, resumes }: Judged): Change[] {
   return found
 }
 
-function howToProve({ undisturbed, interrupted }: Seen, { checkpoint, resumes }: Judged): Change[] {
+function howToProve({ undisturbed, interrupted }: RehearsalFacts, { checkpoint, resumes }: Judged): Change[] {
   const isTorn = resumes.some(({ torn }) => torn !== null)
   if (
     checkpoint === null ||
@@ -168,7 +168,7 @@ function howToProve({ undisturbed, interrupted }: Seen, { checkpoint, resumes }:
   ]
 }
 
-function lastWritten({ files }: CheckpointSeen): string | undefined {
+function lastWritten({ files }: RehearsedCheckpoint): string | undefined {
   const dated = files.filter(({ modifiedAtMs }) => modifiedAtMs !== undefined)
   return dated.sort((a, b) => b.modifiedAtMs! - a.modifiedAtMs!)[0]?.path
 }

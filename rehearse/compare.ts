@@ -1,7 +1,14 @@
 import type { NamedPath } from './kept'
 import { median } from './moments'
 import { isNamed, type Resume } from './resumes'
-import { attemptAfter, isDone, lastOf, type AttemptSeen, type CheckpointSeen, type Seen } from './seen'
+import {
+  attemptAfter,
+  isDone,
+  lastOf,
+  type RehearsedAttempt,
+  type RehearsedCheckpoint,
+  type RehearsalFacts,
+} from './seen'
 import { countOf, templateOf } from './words'
 
 const LOSSES_LEAST = 2
@@ -16,7 +23,7 @@ const NOISE_TIMES = 4
 
 /** Null if too little was seen to decide. */
 export function isLossContinued(
-  { undisturbed, interrupted }: Seen,
+  { undisturbed, interrupted }: RehearsalFacts,
   { attempt, kind }: Resume,
 ): { isContinued: boolean; step: number; found: number; expected: number } | null {
   if (kind !== 'right') return null
@@ -40,19 +47,19 @@ export function isLossContinued(
   return { isContinued: Math.abs(found - expected) <= slack, step: after[0]!.step, found, expected }
 }
 
-interface LossSeen {
+interface RehearsedLoss {
   step: number
   loss: number
   atMs: number
 }
 
-function lossesOf(attempt: AttemptSeen | undefined): LossSeen[] {
+function lossesOf(attempt: RehearsedAttempt | undefined): RehearsedLoss[] {
   return (attempt?.steps ?? []).flatMap(({ step, loss, atMs }) =>
     loss === null ? [] : [{ step, loss, atMs }],
   )
 }
 
-function interpolated(reference: readonly LossSeen[], step: number): number | undefined {
+function interpolated(reference: readonly RehearsedLoss[], step: number): number | undefined {
   const above = reference.findIndex((each) => each.step >= step)
   if (above < 0) return undefined
   const right = reference[above]!
@@ -74,7 +81,7 @@ export interface Comparison {
  * Compares the interrupted job's results after its resumes with the undisturbed one's: the saved files, otherwise the losses.
  * Only results that are equal in two uninterrupted stretches count: others contain a time, or are random.
  */
-export function compareLives(seen: Seen, resumes: readonly Resume[]): Comparison {
+export function compareLives(seen: RehearsalFacts, resumes: readonly Resume[]): Comparison {
   const { attempts } = seen.interrupted
   const goneOn = new Set(
     resumes
@@ -94,9 +101,9 @@ export function compareLives(seen: Seen, resumes: readonly Resume[]): Comparison
 }
 
 function compareFiles(
-  { undisturbed }: Seen,
-  fresh: readonly AttemptSeen[],
-  resumed: readonly AttemptSeen[],
+  { undisturbed }: RehearsalFacts,
+  fresh: readonly RehearsedAttempt[],
+  resumed: readonly RehearsedAttempt[],
 ): Comparison | undefined {
   const reference = undisturbed.attempts.flatMap(({ saved }) => saved)
   const before = pairs(reference, fresh)
@@ -133,14 +140,14 @@ const UNNAMED_LEAST = 2
 const SAME_LOSSES_LEAST = 3
 
 function compareLosses(
-  { undisturbed }: Seen,
-  fresh: readonly AttemptSeen[],
-  resumed: readonly AttemptSeen[],
+  { undisturbed }: RehearsalFacts,
+  fresh: readonly RehearsedAttempt[],
+  resumed: readonly RehearsedAttempt[],
 ): Comparison | undefined {
   const reference = new Map(lossesOf(undisturbed.attempts[0]).map(({ step, loss }) => [step, loss]))
-  const common = (attempts: readonly AttemptSeen[]): LossSeen[] =>
+  const common = (attempts: readonly RehearsedAttempt[]): RehearsedLoss[] =>
     attempts.flatMap((attempt) => lossesOf(attempt).filter(({ step }) => reference.has(step)))
-  const differs = ({ step, loss }: LossSeen): boolean => reference.get(step) !== loss
+  const differs = ({ step, loss }: RehearsedLoss): boolean => reference.get(step) !== loss
   const before = common(fresh)
   const after = common(resumed)
   if (before.some(differs))
@@ -171,7 +178,7 @@ interface Pair {
 }
 
 /** Files that the undisturbed run must have too: of the same step if their names contain it, otherwise of any. */
-function pairs(reference: readonly CheckpointSeen[], attempts: readonly AttemptSeen[]): Pair[] {
+function pairs(reference: readonly RehearsedCheckpoint[], attempts: readonly RehearsedAttempt[]): Pair[] {
   const known = new Map<string, Set<string>>()
   for (const { path, digest } of reference.flatMap(({ files }) => files))
     known.set(templateOf(path), (known.get(templateOf(path)) ?? new Set()).add(digest))
@@ -194,7 +201,7 @@ function pairs(reference: readonly CheckpointSeen[], attempts: readonly AttemptS
   )
 }
 
-function compareOutputs({ undisturbed, interrupted }: Seen): Comparison | undefined {
+function compareOutputs({ undisturbed, interrupted }: RehearsalFacts): Comparison | undefined {
   if (!isDone(undisturbed) || !isDone(interrupted) || lastOf(interrupted)?.restores.length === 0)
     return undefined
   const names = Object.keys(undisturbed.outputs)
@@ -211,7 +218,7 @@ const VARYING = /[0-9a-f]{6,}|\d+/gi
  * Compares the final content of the checkpoint directory with the undisturbed run's. `undefined` if nothing is wrong, or if not both
  * programs ran to their end where their directories can be read.
  */
-export function lackOfFiles({ undisturbed, interrupted }: Seen): string | undefined {
+export function lackOfFiles({ undisturbed, interrupted }: RehearsalFacts): string | undefined {
   const [before, after] = [undisturbed.kept, interrupted.kept]
   if (before === undefined || after === undefined || !isDone(undisturbed) || !isDone(interrupted))
     return undefined
@@ -229,7 +236,7 @@ export function lackOfFiles({ undisturbed, interrupted }: Seen): string | undefi
 }
 
 /** Returns a file that the undisturbed run had deleted and that the interrupted one still has at its end. */
-export function returnedFile({ undisturbed, interrupted }: Seen): string | undefined {
+export function returnedFile({ undisturbed, interrupted }: RehearsalFacts): string | undefined {
   const [before, after] = [undisturbed.kept, interrupted.kept]
   if (before === undefined || after === undefined || !isDone(undisturbed) || !isDone(interrupted))
     return undefined
@@ -243,7 +250,7 @@ export function returnedFile({ undisturbed, interrupted }: Seen): string | undef
 }
 
 /** Returns a path that the program has stored, that exists without interruptions, and that leads nowhere after one. */
-export function deadPath({ undisturbed, interrupted }: Seen): NamedPath | undefined {
+export function deadPath({ undisturbed, interrupted }: RehearsalFacts): NamedPath | undefined {
   if (interrupted.kept === undefined || lastOf(interrupted)?.restores.length === 0) return undefined
   const kindOf = ({ file, inner }: NamedPath): string => `${file}\0${inner}`.replace(VARYING, '*')
   const alike = undisturbed.kept?.named.filter(({ exists }) => !exists) ?? []

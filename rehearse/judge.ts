@@ -3,7 +3,7 @@ import { advise, type Change } from './advice'
 import { compareLives, deadPath, isLossContinued, lackOfFiles, returnedFile } from './compare'
 import { median } from './moments'
 import { failureOnRestore, resumesOf, type Resume } from './resumes'
-import { lastOf, type CheckpointSeen, type Seen } from './seen'
+import { lastOf, type RehearsedCheckpoint, type RehearsalFacts } from './seen'
 import { compareRuns } from './trackers'
 import { countOf, formatBytes, namesOf } from './words'
 
@@ -18,11 +18,11 @@ export interface Check {
 }
 
 /** The program's checkpoints; null if none was seen. */
-export interface CheckpointFound {
+export interface CheckpointSummary {
   /** File names of one, with `*` for numbers. */
   files: string[]
   sizeBytes: number
-  state: CheckpointSeen['state']
+  state: RehearsedCheckpoint['state']
   /** Evidence that a checkpoint is complete, or the reason why it is only provisional. */
   evidence: string
   saveMs: number | null
@@ -36,14 +36,14 @@ export interface Report {
   checks: Check[]
   /** Suggested changes, most important first. */
   changes: Change[]
-  checkpoint: CheckpointFound | null
+  checkpoint: CheckpointSummary | null
   /** Resumes, one per interruption, in order of time. */
   resumes: Resume[]
   tookMs: number
 }
 
 /** Judges the observations of a rehearsal. Pure. */
-export function judge(seen: Seen): Report {
+export function judge(seen: RehearsalFacts): Report {
   const checkpoint = checkpointOf(seen)
   const resumes = resumesOf(seen)
   const checks = hasFailedAlone(seen)
@@ -81,17 +81,17 @@ function summaryOf(bad: readonly Check[], resumes: readonly Resume[]): string {
   return `This job survives: it resumed after ${countOf(resumes.length, 'interruption')}.`
 }
 
-function hasFailedAlone({ undisturbed }: Seen): boolean {
+function hasFailedAlone({ undisturbed }: RehearsalFacts): boolean {
   return lastOf(undisturbed)?.end?.outcome === 'failed'
 }
 
-function failedAlone({ undisturbed }: Seen): Check {
+function failedAlone({ undisturbed }: RehearsalFacts): Check {
   const text = `the program fails without any interruption: ${lastOf(undisturbed)!.end!.message}`
   return { name: 'Runs undisturbed', outcome: 'bad', text: text.replace(/\.$/, '') }
 }
 
 /** The newest seen checkpoint of the most trusted state: what complete checkpoints of the program look like. */
-function checkpointOf({ undisturbed, interrupted }: Seen): CheckpointFound | null {
+function checkpointOf({ undisturbed, interrupted }: RehearsalFacts): CheckpointSummary | null {
   const saved = [...undisturbed.attempts, ...interrupted.attempts].flatMap((attempt) => attempt.saved)
   const typical = saved.findLast(({ state }) => state === 'complete') ?? saved.at(-1)
   if (typical === undefined) return null
@@ -109,7 +109,7 @@ function checkpointOf({ undisturbed, interrupted }: Seen): CheckpointFound | nul
 
 const FILES_NAMED_MAX = 4
 
-function checkpointChecks(found: CheckpointFound | null): Check[] {
+function checkpointChecks(found: CheckpointSummary | null): Check[] {
   if (found === null)
     return [
       {
@@ -124,7 +124,7 @@ function checkpointChecks(found: CheckpointFound | null): Check[] {
   const every = intervalMs === null ? '' : `, one every ${formatDuration(intervalMs)}`
   const took =
     saveMs === null
-      ? 'save time not seen'
+      ? 'save time not measured'
       : saveMs === 0
         ? 'saved at once'
         : `${formatDuration(saveMs)} to save`
@@ -138,15 +138,15 @@ function checkpointChecks(found: CheckpointFound | null): Check[] {
 }
 
 function survivalCheck(
-  { interrupted }: Seen,
+  { interrupted }: RehearsalFacts,
   resumes: readonly Resume[],
-  found: CheckpointFound | null,
+  found: CheckpointSummary | null,
 ): Check {
   const name = 'Resumes'
   const bad = (text: string): Check => ({ name, outcome: 'bad', text })
   const last = lastOf(interrupted)
   if (last?.end?.outcome === 'failed')
-    return bad(`after an interruption the program fails: ${last.end.message.replace(/\.$/, '')}`)
+    return bad(`the program fails after an interruption: ${last.end.message.replace(/\.$/, '')}`)
   const torn = resumes.find((resume) => resume.torn !== null)
   if (torn !== undefined) return bad(`it resumed from a torn checkpoint: ${torn.torn!}`)
   const times = countOf(resumes.length, 'interruption')
@@ -191,7 +191,7 @@ function stepCheck(resumes: readonly Resume[]): Check {
   }
 }
 
-function lossCheck(seen: Seen, resumes: readonly Resume[]): Check {
+function lossCheck(seen: RehearsalFacts, resumes: readonly Resume[]): Check {
   const name = 'Loss continues'
   const verdicts = resumes
     .map((resume) => isLossContinued(seen, resume))
@@ -213,7 +213,7 @@ function round(loss: number): number {
   return Number(loss.toPrecision(4))
 }
 
-function sameCheck(seen: Seen, resumes: readonly Resume[]): Check {
+function sameCheck(seen: RehearsalFacts, resumes: readonly Resume[]): Check {
   const name = 'Same results'
   const { kind, text } = compareLives(seen, resumes)
   const outcome: Outcome = kind === 'same' ? 'good' : kind === 'differs' ? 'warning' : 'unknown'
@@ -221,7 +221,7 @@ function sameCheck(seen: Seen, resumes: readonly Resume[]): Check {
 }
 
 /** None where the checkpoint directory cannot be read from here. */
-function keptChecks(seen: Seen): Check[] {
+function keptChecks(seen: RehearsalFacts): Check[] {
   const { interrupted } = seen
   if (interrupted.kept === undefined || lastOf(interrupted)?.restores.length === 0) return []
   const lack = lackOfFiles(seen)
@@ -239,7 +239,7 @@ function keptChecks(seen: Seen): Check[] {
   return [files, { name: 'Stored paths', outcome: 'bad', text }]
 }
 
-function trackerChecks({ undisturbed, interrupted }: Seen): Check[] {
+function trackerChecks({ undisturbed, interrupted }: RehearsalFacts): Check[] {
   const runs = compareRuns(undisturbed, interrupted)
   if (runs === undefined) return []
   return [{ name: 'Tracker runs', outcome: runs.isSame ? 'good' : 'warning', text: runs.text }]
@@ -248,7 +248,7 @@ function trackerChecks({ undisturbed, interrupted }: Seen): Check[] {
 /** Losing more than this many rounds of training and saving in one interruption is worth a warning. */
 const LOST_ROUNDS = 2.5
 
-function lostCheck(resumes: readonly Resume[], found: CheckpointFound | null): Check {
+function lostCheck(resumes: readonly Resume[], found: CheckpointSummary | null): Check {
   const name = 'Work lost'
   if (found === null) return { name, outcome: 'bad', text: 'all of it, each time' }
   const known = resumes.filter(({ lostMs }) => lostMs !== null)

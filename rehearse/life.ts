@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Host, Machine, Part } from './host'
-import type { AttemptSeen } from './seen'
+import type { RehearsedAttempt } from './seen'
 import { AttemptWatch } from './watch'
 
 export interface RehearsalOptions {
@@ -19,7 +19,7 @@ export interface RehearsalOptions {
 
 /** One job of the rehearsal: gets its machines, watches them, and interrupts them. */
 export abstract class Life {
-  protected readonly attempts: AttemptSeen[] = []
+  protected readonly attempts: RehearsedAttempt[] = []
   protected endAtMs: number
   private jobId = ''
   private launched = 0
@@ -106,6 +106,6 @@ export abstract class Life {
 }
 
 export interface Attended {
-  seen: AttemptSeen
+  seen: RehearsedAttempt
   watch: AttemptWatch
 }

@@ -1,6 +1,6 @@
 import { MINUTE_MS, SECOND_MS } from '../core/time/time'
 import type { Sight } from './host'
-import type { CheckpointSeen, Moment, Strike } from './seen'
+import type { RehearsedCheckpoint, Moment, Strike } from './seen'
 
 /** The program's saves, as an undisturbed stretch shows them. */
 export interface Habits {
@@ -135,7 +135,7 @@ export function noticeMs({ intervalMs, saveMs }: Habits): number {
   return Math.min(NOTICE_MOST_MS, Math.max(NOTICE_LEAST_MS, 2 * (intervalMs ?? 0) + 4 * saveMs))
 }
 
-export function habitsOf(saved: readonly CheckpointSeen[], firstStepAtMs: number | null): Habits {
+export function habitsOf(saved: readonly RehearsedCheckpoint[], firstStepAtMs: number | null): Habits {
   const times = saved.map(({ savedAtMs }) => savedAtMs)
   const gaps = times.slice(1).map((atMs, index) => atMs - times[index]!)
   const [first] = times

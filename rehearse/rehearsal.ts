@@ -3,9 +3,9 @@ import { habitsOf, hasCome, mostTelling, noticeMs, patienceMs, strikeOf, type Ha
 import {
   isDone,
   lastOf,
-  type LifeSeen,
+  type RehearsedLife,
   type OutsideFile,
-  type Seen,
+  type RehearsalFacts,
   type Strike,
   type StrikeDone,
 } from './seen'
@@ -24,7 +24,7 @@ const LAST_WITHOUT_SAVES_MS = 5 * SECOND_MS
 const DRAIN_SLACK_MS = { folder: 10 * SECOND_MS, store: MINUTE_MS } as const
 
 /** Runs the program undisturbed for a while, then again with interruptions. */
-export async function rehearse(options: RehearsalOptions): Promise<Seen> {
+export async function rehearse(options: RehearsalOptions): Promise<RehearsalFacts> {
   const { now, directory, say } = options
   const beganAtMs = now()
   say('Running undisturbed, to learn how the program saves.')
@@ -33,7 +33,7 @@ export async function rehearse(options: RehearsalOptions): Promise<Seen> {
   const [begun] = undisturbed.attempts
   const startMs = Math.max(0, (begun?.steps[0]?.atMs ?? beganAtMs) - beganAtMs)
   const hasFailed = lastOf(undisturbed)?.end?.outcome === 'failed'
-  const interrupted: LifeSeen = hasFailed
+  const interrupted: RehearsedLife = hasFailed
     ? { attempts: [], outputs: {} }
     : await new Interrupted(options, beganAtMs, { habits, startMs, isToEnd: isDone(undisturbed) }).live()
   return {
@@ -47,7 +47,7 @@ export async function rehearse(options: RehearsalOptions): Promise<Seen> {
 }
 
 interface Taught {
-  life: LifeSeen
+  life: RehearsedLife
   habits: Habits
   outside: OutsideFile[]
 }
@@ -112,14 +112,14 @@ class Interrupted extends Life {
     )
   }
 
-  live(): Promise<LifeSeen> {
+  live(): Promise<RehearsedLife> {
     return this.asJob(() => this.bear())
   }
 
   /** Makes the interruptions, and watches the attempt after the last one. */
-  private async bear(): Promise<LifeSeen> {
-    let outputs: LifeSeen['outputs'] = {}
-    let kept: LifeSeen['kept']
+  private async bear(): Promise<RehearsedLife> {
+    let outputs: RehearsedLife['outputs'] = {}
+    let kept: RehearsedLife['kept']
     for (;;) {
       const strike = this.nextStrike()
       const attended = await (strike === undefined ? this.last() : this.struckAttempt(strike))

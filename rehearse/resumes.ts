@@ -1,5 +1,12 @@
 import { median } from './moments'
-import { stepOf, type AttemptSeen, type CheckpointSeen, type LifeSeen, type Seen, type Strike } from './seen'
+import {
+  stepOf,
+  type RehearsedAttempt,
+  type RehearsedCheckpoint,
+  type RehearsedLife,
+  type RehearsalFacts,
+  type Strike,
+} from './seen'
 import { templateOf } from './words'
 
 /** Observations after an interruption. */
@@ -14,7 +21,7 @@ export interface Resume extends Strike {
    */
   kind: 'right' | 'ignored' | 'fresh' | 'lost' | 'unknown'
   restoredStep: number | null
-  restoredState: CheckpointSeen['state'] | null
+  restoredState: RehearsedCheckpoint['state'] | null
   firstStep: number | null
   hasGoneOn: boolean
   /** Checkpoints on which the program failed first. */
@@ -26,7 +33,7 @@ export interface Resume extends Strike {
 }
 
 /** Returns one resume for each interruption that another machine followed. */
-export function resumesOf(seen: Seen): Resume[] {
+export function resumesOf(seen: RehearsalFacts): Resume[] {
   const { attempts } = seen.interrupted
   return attempts.slice(0, -1).flatMap((attempt, index) => {
     const next = attempts[index + 1]!
@@ -35,14 +42,14 @@ export function resumesOf(seen: Seen): Resume[] {
 }
 
 /** Error of a program that was never seen to resume from a checkpoint; empty without a message. */
-export function failureOnRestore(life: LifeSeen, resumes: readonly Resume[]): string | undefined {
+export function failureOnRestore(life: RehearsedLife, resumes: readonly Resume[]): string | undefined {
   if (resumes.some(({ restoredState, hasGoneOn }) => restoredState !== null && hasGoneOn)) return undefined
   const restores = life.attempts.flatMap((attempt) => attempt.restores)
   const failed = restores.findLast(({ outcome }) => outcome === 'failed')
   return failed === undefined ? undefined : (failed.message ?? '').replace(/\.$/, '')
 }
 
-function resumeOf(seen: Seen, attempt: AttemptSeen, next: AttemptSeen): Resume {
+function resumeOf(seen: RehearsalFacts, attempt: RehearsedAttempt, next: RehearsedAttempt): Resume {
   const { moment, manner, isAtMoment } = attempt.strike!
   const life = seen.interrupted
   const tried = next.restores.filter(({ outcome }) => outcome === 'failed').length
@@ -53,7 +60,7 @@ function resumeOf(seen: Seen, attempt: AttemptSeen, next: AttemptSeen): Resume {
   const firstStep = steps[0]?.step ?? null
   const had = attempts(life, next.number).flatMap(({ saved }) => saved)
   const whole = had.filter((each) => each.state === 'complete' && tornIn(seen, each) === null)
-  const kindFrom = (restored: CheckpointSeen): Resume['kind'] =>
+  const kindFrom = (restored: RehearsedCheckpoint): Resume['kind'] =>
     kindOf({ restored, restoredStep: stepOf(restored, life), firstStep, next, life })
   const given = restore?.checkpoint
   // A program that finds its newest checkpoint torn, and resumes from the previous one, is correct.
@@ -79,16 +86,16 @@ function resumeOf(seen: Seen, attempt: AttemptSeen, next: AttemptSeen): Resume {
   }
 }
 
-function attempts(life: LifeSeen, before: number): AttemptSeen[] {
+function attempts(life: RehearsedLife, before: number): RehearsedAttempt[] {
   return life.attempts.filter(({ number }) => number < before)
 }
 
 function kindOf(facts: {
-  restored: CheckpointSeen
+  restored: RehearsedCheckpoint
   restoredStep: number | null
   firstStep: number | null
-  next: AttemptSeen
-  life: LifeSeen
+  next: RehearsedAttempt
+  life: RehearsedLife
 }): Resume['kind'] {
   const { restored, restoredStep, firstStep, next, life } = facts
   if (restoredStep === null) return 'unknown'
@@ -120,16 +127,16 @@ function leastStepAfter({ restored, restoredStep, life }: Restored): number {
 }
 
 interface Restored {
-  restored: CheckpointSeen
+  restored: RehearsedCheckpoint
   restoredStep: number
-  life: LifeSeen
+  life: RehearsedLife
 }
 
 /**
  * Steps between two saves of one attempt; null if fewer than two were seen. A save shortly after another may be missed: the
  * shorter distances are the right ones, except for an early save on a notice.
  */
-function saveStrideOf(life: LifeSeen): number | null {
+function saveStrideOf(life: RehearsedLife): number | null {
   const strides = life.attempts.flatMap(({ saved }) => {
     const steps = saved.flatMap((each) => stepOf(each, life) ?? [])
     return steps.slice(1).flatMap((step, index) => (step > steps[index]! ? [step - steps[index]!] : []))
@@ -139,7 +146,7 @@ function saveStrideOf(life: LifeSeen): number | null {
 }
 
 /** Distance between visible steps: programs print, and we poll, only now and then. */
-function strideOf({ attempts }: LifeSeen): number {
+function strideOf({ attempts }: RehearsedLife): number {
   const gaps = attempts.flatMap(({ steps }) =>
     steps.slice(1).map(({ step }, index) => Math.abs(step - steps[index]!.step)),
   )
@@ -147,15 +154,15 @@ function strideOf({ attempts }: LifeSeen): number {
 }
 
 /** Whether the step of a checkpoint comes from its file names, not from the output at the time of its observation. */
-export function isNamed({ isStepKnown, step, files }: CheckpointSeen): boolean {
+export function isNamed({ isStepKnown, step, files }: RehearsedCheckpoint): boolean {
   const number = new RegExp(`(?<!\\d)0*${step}(?!\\d)`)
   return isStepKnown !== false && files.some(({ path }) => number.test(path))
 }
 
 function lossOf(
-  { steps, saved, strike, beganAtMs }: AttemptSeen,
+  { steps, saved, strike, beganAtMs }: RehearsedAttempt,
   given: {
-    used: CheckpointSeen | undefined
+    used: RehearsedCheckpoint | undefined
     kind: Resume['kind']
     restoredStep: number | null
     firstStep: number | null
@@ -183,7 +190,7 @@ const SIZE_SLACK_BYTES = 64
  * Returns the parts that a restored checkpoint lacks compared with all complete ones of the undisturbed run, from the step at which they
  * have them.
  */
-function tornIn(seen: Seen, checkpoint: CheckpointSeen): string | null {
+function tornIn(seen: RehearsalFacts, checkpoint: RehearsedCheckpoint): string | null {
   const { undisturbed } = seen
   const whole = undisturbed.attempts.flatMap(({ saved }) => saved.filter(({ state }) => state === 'complete'))
   if (whole.length < 2) return null
@@ -207,7 +214,11 @@ function tornIn(seen: Seen, checkpoint: CheckpointSeen): string | null {
  * Whether the undisturbed run had a complete checkpoint by that step, or after that time. Files that take turns appear one by one, and a
  * database may exist before the first save: the first checkpoint of such a program legitimately has fewer files.
  */
-function isDue(checkpoint: CheckpointSeen, whole: readonly CheckpointSeen[], seen: Seen): boolean {
+function isDue(
+  checkpoint: RehearsedCheckpoint,
+  whole: readonly RehearsedCheckpoint[],
+  seen: RehearsalFacts,
+): boolean {
   const step = stepOf(checkpoint, seen.interrupted)
   const steps = whole.map((each) => stepOf(each, seen.undisturbed))
   if (step !== null && steps.every((each) => each !== null)) return steps.some((each) => each <= step)
@@ -216,12 +227,15 @@ function isDue(checkpoint: CheckpointSeen, whole: readonly CheckpointSeen[], see
 }
 
 /** Returns how long its program had been running; null for one that had resumed from another checkpoint. */
-function msFromScratch({ attempt, savedAtMs }: CheckpointSeen, { attempts }: LifeSeen): number | null {
+function msFromScratch(
+  { attempt, savedAtMs }: RehearsedCheckpoint,
+  { attempts }: RehearsedLife,
+): number | null {
   const own = attempts.find(({ number }) => number === attempt)
   return own === undefined || own.restores.length > 0 ? null : savedAtMs - own.beganAtMs
 }
 
-function sizesOf(files: CheckpointSeen['files']): Map<string, number> {
+function sizesOf(files: RehearsedCheckpoint['files']): Map<string, number> {
   const sizes = new Map<string, number>()
   for (const { path, sizeBytes } of files)
     sizes.set(templateOf(path), (sizes.get(templateOf(path)) ?? 0) + sizeBytes)

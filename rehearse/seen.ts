@@ -6,13 +6,13 @@ import type { Kept } from './kept'
 import type { ResultReason, RunnerResult } from '../core/documents'
 
 /** A step of the program, and its loss, when the runner first saw them. */
-export interface StepSeen {
+export interface RehearsedStep {
   step: number
   loss: number | null
   atMs: number
 }
 
-export interface FileSeen {
+export interface RehearsedFile {
   path: string
   sizeBytes: number
   digest: string
@@ -20,19 +20,19 @@ export interface FileSeen {
 }
 
 /** A checkpoint as a manifest describes it. */
-export interface CheckpointSeen extends Checkpoint {
+export interface RehearsedCheckpoint extends Checkpoint {
   revision: number
   state: CheckpointState
   evidence: Evidence
   savedAtMs: number
   saveMs?: number
   totalBytes: number
-  files: FileSeen[]
+  files: RehearsedFile[]
 }
 
-export interface RestoreSeen {
+export interface RehearsedRestore {
   /** The exact revision that was restored. */
-  checkpoint: CheckpointSeen
+  checkpoint: RehearsedCheckpoint
   atMs: number
   outcome: RestoreOutcome
   /** Error of the program afterwards. */
@@ -57,20 +57,20 @@ export interface StrikeDone extends Strike {
 }
 
 /** How a program ended. */
-type EndSeen = Pick<RunnerResult, 'outcome' | 'message' | 'exitCode'> & { reason: ResultReason }
+type RehearsedEnd = Pick<RunnerResult, 'outcome' | 'message' | 'exitCode'> & { reason: ResultReason }
 
-export interface AttemptSeen {
+export interface RehearsedAttempt {
   number: number
   beganAtMs: number
   endedAtMs: number
-  steps: StepSeen[]
+  steps: RehearsedStep[]
   /** Restores in order of time; several if the program failed and was given the previous checkpoint. */
-  restores: RestoreSeen[]
+  restores: RehearsedRestore[]
   /** Checkpoints of this attempt, oldest first, each as in its last manifest. */
-  saved: CheckpointSeen[]
+  saved: RehearsedCheckpoint[]
   strike: StrikeDone | null
   /** End of the program; missing if the machine was interrupted without notice. */
-  end: EndSeen | null
+  end: RehearsedEnd | null
   /** The runner's last warning. */
   warning: string | null
   /** The job's runs at experiment trackers, as its runner knew them; missing without any. */
@@ -78,8 +78,8 @@ export interface AttemptSeen {
 }
 
 /** One job from its start to its last attempt. */
-export interface LifeSeen {
-  attempts: AttemptSeen[]
+export interface RehearsedLife {
+  attempts: RehearsedAttempt[]
   /** The last attempt's outputs by path, with their digests; empty unless the program succeeded. */
   outputs: Record<string, string>
   /** What the last attempt left in its checkpoint directory; missing if that cannot be read from here. */
@@ -95,12 +95,12 @@ export interface OutsideFile {
   line?: string
 }
 
-export interface Seen {
+export interface RehearsalFacts {
   /** `checkpoint.directory` of the job. */
   directory: string | null
   /** The job without any interruption. */
-  undisturbed: LifeSeen
-  interrupted: LifeSeen
+  undisturbed: RehearsedLife
+  interrupted: RehearsedLife
   outside: OutsideFile[]
   /** `folder` when missing. */
   sight?: Sight
@@ -108,22 +108,22 @@ export interface Seen {
   tookMs: number
 }
 
-export function lastOf(life: LifeSeen): AttemptSeen | undefined {
+export function lastOf(life: RehearsedLife): RehearsedAttempt | undefined {
   return life.attempts.at(-1)
 }
 
 /** The one that followed; numbers of machines that never worked are left out. */
-export function attemptAfter({ attempts }: LifeSeen, number: number): AttemptSeen | undefined {
+export function attemptAfter({ attempts }: RehearsedLife, number: number): RehearsedAttempt | undefined {
   return attempts[attempts.findIndex((each) => each.number === number) + 1]
 }
 
 /** Whether the program itself succeeded. */
-export function isDone(life: LifeSeen): boolean {
+export function isDone(life: RehearsedLife): boolean {
   return lastOf(life)?.end?.outcome === 'succeeded'
 }
 
 /** The step of a checkpoint: from its name, otherwise the program's step when it was written. */
-export function stepOf(checkpoint: CheckpointSeen, life: LifeSeen): number | null {
+export function stepOf(checkpoint: RehearsedCheckpoint, life: RehearsedLife): number | null {
   if (checkpoint.isStepKnown !== false) return checkpoint.step
   const attempt = life.attempts.find(({ number }) => number === checkpoint.attempt)
   return attempt?.steps.findLast(({ atMs }) => atMs <= checkpoint.savedAtMs)?.step ?? null

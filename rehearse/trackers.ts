@@ -1,9 +1,9 @@
 import { trackerName, type TrackedRun } from '../core/beat-parts'
-import type { LifeSeen } from './seen'
+import type { RehearsedLife } from './seen'
 import { countOf } from './words'
 
 /** The runs at each tracker, as the last attempt that knew any has reported them. */
-function runsOf({ attempts }: LifeSeen): Map<string, TrackedRun[]> {
+function runsOf({ attempts }: RehearsedLife): Map<string, TrackedRun[]> {
   const runs = attempts.findLast(({ trackers = [] }) => trackers.length > 0)?.trackers ?? []
   const byKind = new Map<string, TrackedRun[]>()
   for (const run of runs) byKind.set(run.kind, [...(byKind.get(run.kind) ?? []), run])
@@ -12,8 +12,8 @@ function runsOf({ attempts }: LifeSeen): Map<string, TrackedRun[]> {
 
 /** For each tracker that the program uses, whether interruptions gave it more runs than an undisturbed training has. */
 export function compareRuns(
-  undisturbed: LifeSeen,
-  interrupted: LifeSeen,
+  undisturbed: RehearsedLife,
+  interrupted: RehearsedLife,
 ): { isSame: boolean; text: string } | undefined {
   const [before, after] = [runsOf(undisturbed), runsOf(interrupted)]
   if (after.size === 0) return undefined

@@ -9,12 +9,12 @@ import type { ObjectStore } from '../storage/store'
 import { savedOutside, signatureOf } from './folder'
 import { readKept, type Kept } from './kept'
 import { lineThatNames } from './script'
-import type { AttemptSeen, CheckpointSeen, OutsideFile, RestoreSeen } from './seen'
+import type { RehearsedAttempt, RehearsedCheckpoint, OutsideFile, RehearsedRestore } from './seen'
 import type { Host, Machine } from './host'
 
 /** Observes one attempt from outside: its beats, its checkpoint directory, and the manifests of its checkpoints. */
 export class AttemptWatch {
-  readonly seen: AttemptSeen
+  readonly seen: RehearsedAttempt
   /** Times of observed changes in the checkpoint directory, oldest first, from the start of the command. */
   readonly changes: number[] = []
   /** Time at which the first step of this attempt was seen. */
@@ -31,7 +31,7 @@ export class AttemptWatch {
   private signature: string | undefined
   private listedAtMs = 0
   private readonly store: ObjectStore
-  private readonly saved = new Map<string, CheckpointSeen>()
+  private readonly saved = new Map<string, RehearsedCheckpoint>()
 
   constructor(
     private readonly host: Pick<Host, 'store' | 'pace'>,
@@ -121,7 +121,7 @@ export class AttemptWatch {
     return this.saved.size
   }
 
-  get savedSoFar(): CheckpointSeen[] {
+  get savedSoFar(): RehearsedCheckpoint[] {
     return [...this.saved.values()].sort((a, b) => a.savedAtMs - b.savedAtMs)
   }
 
@@ -159,10 +159,10 @@ export class AttemptWatch {
     }
   }
 
-  private async readRestores(): Promise<RestoreSeen[]> {
+  private async readRestores(): Promise<RehearsedRestore[]> {
     const { jobId, attempt } = this.machine
     const list = await readDocument(this.store, layout.restores(jobId, attempt), parseRestores)
-    const found: RestoreSeen[] = []
+    const found: RehearsedRestore[] = []
     for (const { checkpoint, revision, atMs, outcome, message } of list?.restores ?? []) {
       const manifest =
         (await readRevision(this.store, { jobId, checkpoint, revision }, parseManifest)) ??
@@ -174,7 +174,7 @@ export class AttemptWatch {
   }
 }
 
-function seenOf({ id, step, attempt }: Checkpoint, manifest: Manifest): CheckpointSeen {
+function seenOf({ id, step, attempt }: Checkpoint, manifest: Manifest): RehearsedCheckpoint {
   const { isStepKnown, revision, state, evidence, savedAtMs, saveMs, totalBytes } = manifest
   return {
     id,

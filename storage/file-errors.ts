@@ -21,10 +21,10 @@ const PERMANENT: Readonly<Record<string, string>> = {
   EPERM: 'permission denied: give this user read and write access to it',
   EROFS: 'the file system is read-only: mount it writable or choose another folder',
   ENAMETOOLONG: 'a part of the name is too long for this file system',
-  ENOTDIR: 'a file is in the place of a folder: move it away',
-  EEXIST: 'a file is in the place of a folder: move it away',
-  EISDIR: 'a folder is in the place of a file: move it away',
-  ENOTEMPTY: 'a folder is in the place of a file: move it away',
+  ENOTDIR: 'a file exists where a folder is needed: move it',
+  EEXIST: 'a file exists where a folder is needed: move it',
+  EISDIR: 'a folder exists where a file is needed: move it',
+  ENOTEMPTY: 'a folder exists where a file is needed: move it',
   ELOOP: 'it goes through a loop of links',
 }
 

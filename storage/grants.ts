@@ -3,7 +3,7 @@ import type { Grant, Sealed } from '../core/grants'
 import { openSecrets, seal } from './secrets'
 
 /** Requested store permissions for a machine, and their duration. */
-export interface GrantWish {
+export interface GrantRequest {
   jobId: string
   attempt: number
   /** The requested duration; the grant may be shorter (`Granter.durationMsMax`). */
@@ -15,7 +15,7 @@ export interface Granter {
   /** Longest duration of a grant, as far as it is known. A lease must end a drain before its grant expires. */
   readonly durationMsMax: number
   /** Throws a `StoreError`. */
-  grant(wish: GrantWish): Promise<Grant>
+  grant(wish: GrantRequest): Promise<Grant>
 }
 
 /** Seals a grant for `lease.json`. */

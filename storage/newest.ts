@@ -5,7 +5,7 @@ import type { ObjectStore } from './store'
 /** The newest jobs count: older ones used other programs, drivers and libraries. */
 const KEPT_MAX = 200
 
-/** What the deployment's newest jobs measured: documents below one prefix, put once and never changed, whose keys list the newest first. */
+/** Measurements of the deployment's newest jobs: documents below one prefix, put once and never changed, whose keys list the newest first. */
 export class NewestDocuments<T> {
   /** Documents by key, for each store. */
   readonly #read = new WeakMap<ObjectStore, Map<string, T | undefined>>()

@@ -1,5 +1,5 @@
 import type { Grant } from '../core/grants'
-import type { Granter, GrantWish } from './grants'
+import type { Granter, GrantRequest } from './grants'
 import { layout } from './layout'
 import { makeS3Granter, type S3GrantOptions } from './s3/grants'
 import { S3Store } from './s3/s3-store'
@@ -11,7 +11,7 @@ export function openGranter(store: ObjectStore, options: S3GrantOptions): Grante
 }
 
 /** Requests a grant and lists the store with it, as a machine would. Throws a `StoreError` when either fails. */
-export async function tryGrant(store: ObjectStore, granter: Granter, wish: GrantWish): Promise<Grant> {
+export async function tryGrant(store: ObjectStore, granter: Granter, wish: GrantRequest): Promise<Grant> {
   const grant = await granter.grant(wish)
   if (!(store instanceof S3Store)) return grant
   const asMachine = new S3Store(store.place, grant)

@@ -14,7 +14,7 @@ export function putOwnMemory(
   return MEMORY.put(store, layout.ownMemory(atMs, { jobId: memory.jobId, attempt }), memory)
 }
 
-/** What the deployment's newest attempts used, newest first. */
+/** Memory that the deployment's newest attempts used, newest first. */
 export function readOwnMemory(store: ObjectStore): Promise<OwnMemory[]> {
   return MEMORY.read(store)
 }

@@ -27,7 +27,7 @@ export async function putRecord<Kind extends RecordKind>(
 }
 
 /** Entries by their keys. They never change, so who looks again reads only the new ones. */
-export type KnownRecords = Map<string, RecordEntry>
+export type RecordCache = Map<string, RecordEntry>
 
 /**
  * Returns the record of a job, in order: all of it, only the entries after a number, or only the last few of those. Takes the known entries
@@ -40,7 +40,7 @@ export async function readRecords(
     afterSeq,
     last = Infinity,
     known = new Map(),
-  }: { afterSeq?: number; last?: number; known?: KnownRecords } = {},
+  }: { afterSeq?: number; last?: number; known?: RecordCache } = {},
 ): Promise<RecordEntry[]> {
   const keys: string[] = []
   for await (const { key } of store.list(layout.records(jobId))) {

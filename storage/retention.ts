@@ -22,7 +22,7 @@ import { readRestoreHistory, type RestoreHistory } from './restores'
 import type { ObjectStore } from './store'
 
 /** The facts that decide whether a checkpoint is kept. */
-export interface KnownCheckpoint extends Checkpoint {
+export interface CheckpointFacts extends Checkpoint {
   /** `unreadable`: all its manifests are unreadable, so no program can be restored from it. */
   state: CheckpointState | 'unreadable'
 }
@@ -41,7 +41,7 @@ interface Retention {
  * the newest `CHECKPOINTS_KEPT` (without any complete one, the newest settled one as well); the protected ones.
  * @internal Tests draw lists of checkpoints.
  */
-export function expendable(all: readonly KnownCheckpoint[], retention: Retention): KnownCheckpoint[] {
+export function expendable(all: readonly CheckpointFacts[], retention: Retention): CheckpointFacts[] {
   const { history, protectedIds } = retention
   const keep = Math.max(1, retention.keep)
   const newestFirst = [...all].sort(byNewest)
@@ -94,7 +94,7 @@ export async function thinOutCheckpoints(
   const history = await readRestoreHistory(store, jobId, parse.restores)
   const known = await eachOf(survey.existing, (checkpoint) => know(store, { jobId, checkpoint, parse }))
   const stays = [...protectedIds, ...liveRestores(history, isOver), ...lastPutOf(survey.existing, isOver)]
-  const chosen = expendable(known, { keep, protectedIds: stays, history }) as Known[]
+  const chosen = expendable(known, { keep, protectedIds: stays, history }) as ListedCheckpointFacts[]
   const manifests = await takeManifests(store, jobId, chosen)
 
   const inUse = liveRestores(await readRestoreHistory(store, jobId, parse.restores), isOver)
@@ -123,7 +123,7 @@ export async function thinOutCheckpoints(
   return [...removed]
 }
 
-interface Known extends ListedCheckpoint, KnownCheckpoint {
+interface ListedCheckpointFacts extends ListedCheckpoint, CheckpointFacts {
   /** Keys of all files that its manifests refer to. */
   fileKeys: string[]
 }
@@ -131,7 +131,7 @@ interface Known extends ListedCheckpoint, KnownCheckpoint {
 async function know(
   store: ObjectStore,
   { jobId, checkpoint, parse }: { jobId: string; checkpoint: ListedCheckpoint; parse: CheckpointParsers },
-): Promise<Known> {
+): Promise<ListedCheckpointFacts> {
   const revisions: Manifest[] = []
   for (const { revision } of checkpoint.manifests) {
     const read = readRevision(store, { jobId, checkpoint, revision }, parse.manifest)

@@ -4,7 +4,7 @@ import { layout } from './layout'
 import type { ObjectStore } from './store'
 
 /** A waiter in the store, with the store's time of its last renewal. */
-export interface SeenWaiter extends Waiter {
+export interface StoredWaiter extends Waiter {
   key: string
   seenAtMs: number
 }
@@ -17,7 +17,7 @@ interface Turn {
 }
 
 export interface Line {
-  waiters: SeenWaiter[]
+  waiters: StoredWaiter[]
   turns: Turn[]
 }
 
@@ -98,7 +98,7 @@ export async function recentLine(store: ObjectStore): Promise<Line> {
 export async function leaveLine(
   store: ObjectStore,
   { jobId, waiter }: { jobId: string; waiter?: Waiter },
-): Promise<SeenWaiter[]> {
+): Promise<StoredWaiter[]> {
   const { waiters } = await (waiter === undefined ? readLine(store) : recentLine(store))
   const own = waiters.filter((each) => each.jobId === jobId).map(({ key }) => key)
   if (waiter !== undefined) own.push(waiterKey(waiter))

@@ -45,7 +45,7 @@ function answer(stream, { ':path': path }) {
 // This server is reached without a proxy, whatever the environment says.
 process.env.no_grpc_proxy = '127.0.0.1'
 
-/** The call builds the schemas that check documents of running jobs, although this job has none. */
+/** Parses an invalid beat, so that the schemas are built and cached. */
 function refuseBeat(parseBeat) {
   try {
     parseBeat('{}')

@@ -30,7 +30,7 @@ export interface Registry {
 }
 
 /** A resource, and how to end it. */
-export interface Found {
+export interface GarbageCandidate {
   facts: Omit<GarbageVerdict, 'action' | 'reason'> & { sinceMs: number }
   /** The job that decides about the resource, or the reason why it is needed or not. */
   claim:
@@ -88,7 +88,7 @@ async function reservationsIn(
   backend: Backend,
   deployment: string,
   ctx: LookContext,
-): Promise<{ found: Found[]; hidden: GarbageVerdict[] }> {
+): Promise<{ found: GarbageCandidate[]; hidden: GarbageVerdict[] }> {
   try {
     return { found: await reservationsOf(backend, deployment, ctx), hidden: [] }
   } catch (error) {
@@ -134,7 +134,7 @@ export function unseen(facts: Pick<GarbageVerdict, 'backend' | 'kind' | 'place' 
   return { id: '', owner: '', description: 'is not scanned', action: 'unseen', ...facts }
 }
 
-function foundOf(backend: Backend, resource: OwnedResource, signal: AbortSignal): Found {
+function foundOf(backend: Backend, resource: OwnedResource, signal: AbortSignal): GarbageCandidate {
   const { handle, owner, use } = resource
   return {
     facts: factsOf(backend, resource),
@@ -143,7 +143,7 @@ function foundOf(backend: Backend, resource: OwnedResource, signal: AbortSignal)
   }
 }
 
-export function factsOf(backend: Pick<Backend, 'name'>, resource: OwnedResource): Found['facts'] {
+export function factsOf(backend: Pick<Backend, 'name'>, resource: OwnedResource): GarbageCandidate['facts'] {
   const { handle, owner, createdAtMs, description, place, costMicroUsdPerDay } = resource
   return {
     backend: backend.name,
@@ -175,7 +175,7 @@ export async function checkDeployment(store: ObjectStore, deployment: string): P
 export async function judgeAll(
   registry: Registry,
   input: CollectStoreGarbageInput,
-  found: Found[],
+  found: GarbageCandidate[],
 ): Promise<GarbageVerdict[]> {
   const verdicts: GarbageVerdict[] = []
   for (const each of found) verdicts.push({ ...each.facts, ...(await judge(registry, input, each)) })
@@ -185,7 +185,7 @@ export async function judgeAll(
 async function judge(
   { owners, now }: Registry,
   { isDryRun, candidates, youngMs = 0 }: CollectStoreGarbageInput,
-  { facts, claim, end }: Found,
+  { facts, claim, end }: GarbageCandidate,
 ): Promise<Pick<GarbageVerdict, 'action' | 'reason'>> {
   const { isNeeded, reason } = await whyNeeded(owners, claim)
   if (isNeeded) return { action: 'kept', reason }
@@ -207,7 +207,7 @@ async function judge(
 
 async function whyNeeded(
   owners: OwnerLookup,
-  claim: Found['claim'],
+  claim: GarbageCandidate['claim'],
 ): Promise<{ isNeeded: boolean; reason: string }> {
   if ('isNeeded' in claim) return claim
   if ('jobId' in claim) return whyOwned(owners, claim)

@@ -4,7 +4,7 @@ import { formatBytes } from '../../core/resources'
 import { layout } from '../../storage/layout'
 import { listMarket, UNUSED_MARKET_KEPT_MS, type StoredMarket } from '../../storage/market'
 import { StoreError, type ObjectStore } from '../../storage/store'
-import { judgeAll, STORE, type Found, type Registry } from './garbage'
+import { judgeAll, STORE, type GarbageCandidate, type Registry } from './garbage'
 
 /** A workflow's answer has room for this many verdicts; the next scan finds the others. */
 const FOUND_MAX = 200
@@ -32,7 +32,7 @@ export async function collectMarket(
   )
 }
 
-function foundOf(store: ObjectStore, market: StoredMarket): Found {
+function foundOf(store: ObjectStore, market: StoredMarket): GarbageCandidate {
   const { id, backend, sizeBytes, modifiedAtMs } = market
   return {
     facts: {

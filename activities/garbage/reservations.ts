@@ -3,7 +3,7 @@ import { BackendError } from '../../backends/errors'
 import { formatUsd } from '../../core/money/money'
 import { isHeld, type OwnedReservation } from '../../core/reservation/reservation'
 import { formatInstant } from '../../core/time/time'
-import type { Found } from './garbage'
+import type { GarbageCandidate } from './garbage'
 
 const DAY_HOURS = 24
 
@@ -15,7 +15,7 @@ export async function reservationsOf(
   { name, reserving }: Backend,
   deployment: string,
   ctx: LookContext,
-): Promise<Found[]> {
+): Promise<GarbageCandidate[]> {
   if (reserving === undefined) return []
   const all = await reserving.reservations(ctx)
   return all

@@ -6,10 +6,10 @@ import { DAY_MS, formatDuration } from '../../core/time/time'
 import { listHandOvers } from '../../storage/hand-overs'
 import { StoreError } from '../../storage/store'
 import { ownerOfKey, type UnfinishedUpload } from '../../storage/unfinished'
-import { checkDeployment, judgeAll, STORE, unseen, type Found, type Registry } from './garbage'
+import { checkDeployment, judgeAll, STORE, unseen, type GarbageCandidate, type Registry } from './garbage'
 import { beating } from '../heartbeat'
 import { collectMarket } from './market'
-import { collectPromises, type Promises } from './promises'
+import { collectReservedBudgets, type ReservedBudgets } from './reserved-budgets'
 
 /**
  * Minimum age of a removed resource. A bundle is uploaded before its job is known, and a machine cut off from us may still write its last
@@ -21,7 +21,7 @@ const NOBODYS_AFTER_MS = 3 * DAY_MS
 
 interface Deps extends Registry {
   /** Money of reservations; missing if no budget limits the month. */
-  treasury?: Promises | undefined
+  treasury?: ReservedBudgets | undefined
 }
 
 export function createStoreActivities(deps: Deps): Pick<OrchestratorActivities, 'collectStoreGarbage'> {
@@ -39,7 +39,7 @@ async function collectStoreGarbage(
     ...(await collectUploads(registry, input)),
     ...(await collectHandOvers(registry, input)),
     ...(await collectMarket(registry, input)),
-    ...(treasury === undefined ? [] : await collectPromises(registry, { treasury, signal }, input)),
+    ...(treasury === undefined ? [] : await collectReservedBudgets(registry, { treasury, signal }, input)),
   ]
 }
 
@@ -49,7 +49,7 @@ async function collectHandOvers(
   input: CollectStoreGarbageInput,
 ): Promise<GarbageVerdict[]> {
   const { store } = registry
-  const found = (await listHandOvers(store)).map(({ key, jobId, attempt, putAtMs }): Found => ({
+  const found = (await listHandOvers(store)).map(({ key, jobId, attempt, putAtMs }): GarbageCandidate => ({
     facts: {
       backend: STORE,
       kind: 'hand-over',
@@ -88,7 +88,7 @@ async function collectUploads(
   )
 }
 
-function foundOf(store: Registry['store'], upload: UnfinishedUpload, nowMs: number): Found {
+function foundOf(store: Registry['store'], upload: UnfinishedUpload, nowMs: number): GarbageCandidate {
   const { id, key, sizeBytes, beganAtMs, costMicroUsdPerDay } = upload
   const owner = key === undefined ? undefined : ownerOfKey(key)
   return {
@@ -107,7 +107,7 @@ function foundOf(store: Registry['store'], upload: UnfinishedUpload, nowMs: numb
   }
 }
 
-function nobodys(ageMs: number): Found['claim'] {
+function nobodys(ageMs: number): GarbageCandidate['claim'] {
   const limit = formatDuration(NOBODYS_AFTER_MS)
   return ageMs < NOBODYS_AFTER_MS
     ? { isNeeded: true, reason: `it belongs to no job, but is younger than ${limit}` }

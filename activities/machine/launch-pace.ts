@@ -4,7 +4,7 @@ import { LaunchTurns } from '../../storage/launch-turns'
 import type { ObjectStore } from '../../storage/store'
 import { pause } from '../heartbeat'
 
-/** A little more than the limit: from its turn until its request is sent, a launch takes a varying time. */
+/** Stretches the gap between launches, because the time from a turn to its request varies. */
 const MARGIN_FACTOR = 1.05
 
 /** Keeps the launches of one account to the provider's limit, and delays all of them after a throttled one. */

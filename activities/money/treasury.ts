@@ -17,10 +17,10 @@ import {
   parseReservationBudgetId,
   reservationBudgetId,
   type MonthlyLimits,
-  type Promised,
-  type PromiseAnswer,
-  type PromiseInput,
-  type PromiseRequest,
+  type ReservedBudget,
+  type BudgetAnswer,
+  type MonthlyBudgetRequest,
+  type BudgetRequest,
   type SettleRequest,
   type TreasuryState,
 } from '../../core/money/treasury'
@@ -38,7 +38,7 @@ export interface TreasuryDeps {
 }
 
 /** Money reserved for a job that can no longer report its end. */
-export interface EndedPromise extends Promised {
+export interface EndedBudget extends ReservedBudget {
   jobId: string
   /** The part that counts as spent. */
   spentMicroUsd: MicroUsd
@@ -51,8 +51,8 @@ export class Treasury {
   constructor(private readonly deps: TreasuryDeps) {}
 
   /** Reserves a job's whole budget. Throws `quota`, with the arithmetic, if that exceeds the rest. */
-  async promise({ month, ...wanted }: PromiseInput, signal: AbortSignal): Promise<void> {
-    const ask = (): Promise<PromiseAnswer> => this.within(signal, () => this.ask(month, wanted))
+  async promise({ month, ...wanted }: MonthlyBudgetRequest, signal: AbortSignal): Promise<void> {
+    const ask = (): Promise<BudgetAnswer> => this.within(signal, () => this.ask(month, wanted))
     const first = await ask()
     if (first.kind === 'promised') return
     // Jobs that were terminated by hand could not report their end.
@@ -114,14 +114,14 @@ export class Treasury {
     return this.deps.client.withAbortSignal(signal, ask)
   }
 
-  private async ask(month: string, wanted: Omit<PromiseRequest, 'limits'>): Promise<PromiseAnswer> {
+  private async ask(month: string, wanted: Omit<BudgetRequest, 'limits'>): Promise<BudgetAnswer> {
     const { client, limits } = this.deps
     const start = starting(month)
     try {
       return await client.workflow.executeUpdateWithStart<
         (state: TreasuryState) => Promise<void>,
-        PromiseAnswer,
-        [PromiseRequest]
+        BudgetAnswer,
+        [BudgetRequest]
       >(PROMISE_UPDATE, { startWorkflowOperation: start, args: [{ ...wanted, limits }] })
     } catch (error) {
       throw refusalOf(error, month)
@@ -137,9 +137,9 @@ export class Treasury {
   }
 
   /** Returns reservations of jobs whose workflows are closed and whose attempts cannot cost more. */
-  async endedPromises(month: string): Promise<EndedPromise[]> {
+  async endedPromises(month: string): Promise<EndedBudget[]> {
     const { owners } = this.deps
-    const ended: EndedPromise[] = []
+    const ended: EndedBudget[] = []
     for (const [jobId, promised] of Object.entries(await this.promisedIn(month))) {
       const purchase = parseReservationBudgetId(jobId)
       const owner = purchase && { jobId: purchase.reservationId, isReservation: true as const }
@@ -188,7 +188,7 @@ export class Treasury {
   private async spentBy(
     jobId: string,
     promisedMicroUsd: MicroUsd,
-  ): Promise<(Pick<EndedPromise, 'spentMicroUsd'> & { sinceMs?: number }) | undefined> {
+  ): Promise<(Pick<EndedBudget, 'spentMicroUsd'> & { sinceMs?: number }) | undefined> {
     const settled = new Map<number, MicroUsd>()
     const launched = new Set<number>()
     const records = await readRecords(this.deps.store, jobId)

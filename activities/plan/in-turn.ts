@@ -9,20 +9,20 @@ import type { Admission, Answered, WaitingLine } from './waiting-line'
 /** A job may wait for weeks: it asks often at first, then rarely. */
 const LOOK_AGAIN_MAX_MS = 30 * SECOND_MS
 
-export interface Asked {
+export interface PlanWithPlaces {
   plan: Plan
   outcome: PlanOutcome
   /** The number of places that a backend counts for the job; missing if none counts. */
   freePlaces?: number | undefined
 }
 
-interface Question<T extends Asked> {
+interface Question<T extends PlanWithPlaces> {
   isWaiting: boolean
   ask: (asker: Asker | undefined) => Promise<T>
 }
 
 /** Plans once no older job with the same request is ahead; until then it does not ask the provider, and `asked` is missing. */
-export async function planInTurn<T extends Asked>(
+export async function planInTurn<T extends PlanWithPlaces>(
   line: WaitingLine | undefined,
   input: PlanInput,
   { isWaiting, ask }: Question<T>,
@@ -51,7 +51,7 @@ function inLine(place: LinePlace, retryInMs: number): PlanOutcome {
 }
 
 /** Obstacles of this job alone, such as its budget, must not block others in its queue. */
-function classifyOutcome({ plan, outcome }: Asked): Answered['came'] {
+function classifyOutcome({ plan, outcome }: PlanWithPlaces): Answered['came'] {
   if (outcome.kind === 'place') return 'place'
   const isScarce = plan.rejections.some(
     ({ why, costMicroUsd }) => why === 'unavailable' && costMicroUsd === undefined,

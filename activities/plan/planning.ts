@@ -47,7 +47,7 @@ import { allBeating } from '../heartbeat'
 import { namedReservation, withHolds } from './holds'
 import type { InputSizes } from './input-sizes'
 import { planInTurn, untilPlaced } from './in-turn'
-import { promisedFrom } from '../money/promising'
+import { reserveBudget } from '../money/reserve-budget'
 import { rulesDigest } from './rules'
 import type { Treasury } from '../money/treasury'
 import { leftShareOf } from './work-left'
@@ -108,7 +108,7 @@ async function resolveJob(deps: PlanningDeps, input: JobInput, signal: AbortSign
   const spec = checked(input.spec)
   const runnerSha256 = await deps.publishRunner()
   // Last of the steps that may fail: no money is reserved for a job that does not start.
-  const month = await promisedFrom(deps.treasury, input, {
+  const month = await reserveBudget(deps.treasury, input, {
     spec,
     signal,
     preview: () => previewPlan(deps, { spec, owner: input.owner }),
@@ -284,7 +284,7 @@ function prospectOf(outcome: PlanOutcome): Prospect {
   }
 }
 
-/** The ranking for a job now, what follows from it, and what both were made from. */
+/** Returns the current plan of a job, its outcome, and the facts that both were made from. */
 async function planJob(
   deps: Pick<PlanningDeps, 'store' | 'backends' | 'askOffers' | 'now' | 'inputSizes'>,
   input: PlanInput,

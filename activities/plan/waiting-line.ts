@@ -21,7 +21,7 @@ import {
   takeTurn,
   waiterKey,
   type Line,
-  type SeenWaiter,
+  type StoredWaiter,
 } from '../../storage/waiting-line'
 import { sha256 } from './asking'
 import type { OwnerLookup } from '../garbage/garbage'
@@ -227,7 +227,7 @@ export class WaitingLine {
   }
 
   /** Drops the first job of the queue if it has vanished; one check per question is enough for the others. */
-  private async alive(ahead: SeenWaiter[], line: Line, self: Waiter): Promise<SeenWaiter[]> {
+  private async alive(ahead: StoredWaiter[], line: Line, self: Waiter): Promise<StoredWaiter[]> {
     const nowMs = this.storeNowMs(line, self)
     for (let first = 0; first < ahead.length; first++) {
       if (!(await this.isGone(ahead[first]!, nowMs))) return ahead.slice(first)
@@ -236,7 +236,7 @@ export class WaitingLine {
     return []
   }
 
-  private async isGone({ jobId, seenAtMs }: SeenWaiter, nowMs: number): Promise<boolean> {
+  private async isGone({ jobId, seenAtMs }: StoredWaiter, nowMs: number): Promise<boolean> {
     const silentMs = nowMs - seenAtMs
     if (silentMs < CHECK_AFTER_MS) return false
     return silentMs > FORGET_WAITER_MS || (await this.deps.owners({ jobId })) !== 'open'

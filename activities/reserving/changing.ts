@@ -66,7 +66,7 @@ export async function splitReservation(
   const isFirst = !(await isBegun(deps, input))
   if (isFirst && made !== undefined) throw taken(intent)
   if (made === undefined) {
-    const why = source === undefined ? `${ref.id} is over or gone.` : whyNotSplit(source, count)
+    const why = source === undefined ? `${ref.id} has ended or does not exist.` : whyNotSplit(source, count)
     if (isFirst && why !== undefined) throw invalid(why)
     await purchases.mark(order, { ownedBefore: all.map(({ id }) => id), splitOff: ref.id })
     if (!(await isBegun(deps, input))) throw taken(intent)

@@ -21,7 +21,7 @@ function knownFirst(known: MachineHandle | null, found: MachineHandle[]): Machin
 }
 
 /** The machines of an attempt. */
-export interface FoundMachines {
+export interface AttemptMachines {
   /** Machines to end; the first is the one that worked, as far as is known. */
   machines: MachineHandle[]
   /** Machines that have already ended. They were billed, until now if the time is unknown. */
@@ -52,7 +52,7 @@ export class Ending {
    * Finds every machine of the attempt, once the provider's lists can be trusted. If the attempt knew none, also those that came and went
    * meanwhile, because they were billed.
    */
-  async find(known: MachineHandle | null): Promise<FoundMachines> {
+  async find(known: MachineHandle | null): Promise<AttemptMachines> {
     const { order } = this.input
     // Without the seal, a delayed worker could still send the order after the lists were read.
     await sealSends(this.deps, order)
@@ -67,7 +67,7 @@ export class Ending {
   private async withRecorded(
     known: MachineHandle | null,
     answer: Exclude<FindOutcome, { kind: 'unsettled' }>,
-  ): Promise<FoundMachines> {
+  ): Promise<AttemptMachines> {
     const recorded = await this.at.documents.readEnded()
     const open = recorded.filter(({ endedAtMs }) => endedAtMs === null)
     const living = answer.kind === 'found' ? answer.handles : []

@@ -29,7 +29,7 @@ interface BudgetWatchDeps {
 }
 
 /** Upper bound on the spending at a time of the watching process's clock. */
-interface Known {
+interface SpendingBound {
   atMs: number
   spentMicroUsd: number
 }
@@ -43,7 +43,7 @@ export class BudgetWatch {
   private readonly documents: AttemptDocuments
   private readonly now: () => number
   private readonly billedFromAtMs: () => number | undefined
-  private known: Known | undefined
+  private known: SpendingBound | undefined
   private metered: Metered | undefined
   /** The last report for people. */
   private told: Metered | undefined
@@ -162,7 +162,7 @@ export class BudgetWatch {
     this.budget = limits.budget
   }
 
-  private async measure(): Promise<Known> {
+  private async measure(): Promise<SpendingBound> {
     const fromAtMs = await this.fromAtMs()
     await this.meterOthers()
     const { order, handle } = this.input
@@ -187,7 +187,7 @@ export class BudgetWatch {
   }
 
   /** Combines two certain bounds into the better one at the later time, because older data may disappear. */
-  private keep(next: Known): Known {
+  private keep(next: SpendingBound): SpendingBound {
     const { known, input } = this
     const steps = { billedInStepsOfMs: roundingOf(input).billedInStepsOfMs ?? SECOND_MS }
     const carried =

@@ -1,6 +1,6 @@
 import { MINUTE_MS } from '../../core/time/time'
 import type { Problem } from '../backend'
-import { findCredentials, lastFour, type FoundCredentials } from '../credentials'
+import { findCredentials, lastFour, type StoredCredentials } from '../credentials'
 import { Complaint, durationWithin, listOf, SettingsReader, urlOr, type Parser } from '../settings'
 import { ENDPOINT_DEFAULT } from './api'
 import { LAMBDA_CREDENTIALS } from './credentials'
@@ -129,7 +129,7 @@ export function keyInWords(apiKey: string): string {
 function findKey(
   settings: Record<string, string | undefined>,
   problems: string[],
-): FoundCredentials | undefined {
+): StoredCredentials | undefined {
   try {
     return findCredentials(LAMBDA_CREDENTIALS, settings)
   } catch (error) {

@@ -4,7 +4,7 @@ import { createLimiter } from '../limiter'
 import type { BackendDeps } from '../registry'
 import { createApi, type LambdaApi, type LambdaInstance } from './api'
 import type { LambdaConfig } from './config'
-import { createSeen, type Seen } from './seen'
+import { createMarketMemory, type MarketMemory } from './market-memory'
 
 /** Dependencies of the backend on the process that composes it. */
 export type LambdaDeps = Pick<BackendDeps, 'clock' | 'deployment' | 'handOver' | 'storeUrl'>
@@ -14,7 +14,7 @@ export interface Host {
   config: LambdaConfig
   deps: LambdaDeps
   api: LambdaApi
-  seen: Seen
+  seen: MarketMemory
   /** Returns all instances of the account, by a request that is sent after this call; calls that wait for their turn share it. */
   instances(signal: AbortSignal): Promise<{ instances: LambdaInstance[]; askedAtMs: number }>
 }
@@ -29,7 +29,7 @@ export function createHost(
   // Workers take turns before they send (`LaunchPace`); what each does then takes a varying time.
   const launches = { size: 1, perSecond: launchesPerMinute / 60 / LAUNCH_MARGIN_FACTOR }
   const api = openApi({ endpoint, apiKey, limiter: createLimiter({ size: 1, perSecond }, clock, launches) })
-  return { config, deps, api, seen: createSeen(clock), instances: sharedList(api, clock) }
+  return { config, deps, api, seen: createMarketMemory(clock), instances: sharedList(api, clock) }
 }
 
 /** Requests take a varying time to arrive. Smaller than the margin of turns, so that launches do not pile up here. */

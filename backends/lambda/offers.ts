@@ -73,12 +73,12 @@ function availabilityOf(
   if (quota === 'none')
     return {
       availability: 'no-quota',
-      note: 'the account may run no machines: ask Lambda for a higher quota',
+      note: 'the quota of the account is 0 machines: request an increase from Lambda',
     }
   if (quota === 'in-use')
     return {
       availability: 'unavailable',
-      note: 'the account may run no more machines until one ends, or Lambda raises its quota',
+      note: 'the machine quota of the account is used up until a machine ends or Lambda raises the quota',
     }
   if (seen.isMissed(type, region))
     return { availability: 'unavailable', note: 'listed, but a launch was refused a moment ago' }

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
-import type { AccountPart, AccountSetup, AccountWish, Step, Survey, Work } from '../account'
+import type { AccountPart, AccountSetup, AccountRequest, Step, Survey, Work } from '../account'
 import { createLimiter } from '../limiter'
 import { BackendError } from '../errors'
 import { createApi, type LambdaApi, type SshKey } from './api'
@@ -20,7 +20,7 @@ const REMARKS = [
  * @param wish `prefix` is the name of the key
  */
 export function createLambdaSetup(
-  wish: Pick<AccountWish, 'prefix'>,
+  wish: Pick<AccountRequest, 'prefix'>,
   environment: Record<string, string | undefined>,
   openApi: typeof createApi = createApi,
 ): AccountSetup {

@@ -57,7 +57,7 @@ export const LOCAL_SETTINGS = [
   {
     name: 'CRUCIBLE_LOCAL_NOTICE',
     default: '120s',
-    meaning: 'how long before the interruption of a spot machine its notice is given',
+    meaning: 'time between the notice and the interruption of a spot machine',
   },
   { name: 'CRUCIBLE_LOCAL_PYTHON', default: 'python3', meaning: 'Python 3.8 or newer, command or path' },
   {

@@ -104,7 +104,7 @@ async function whyUnlike(
   if (ours.kind !== 'answered' || ours.output === theirs.output) return undefined
   const first = (output: string): string => output.trim().split('\n')[0]!.trim() || 'none'
   const differing = ours.output.split('\n').find((line, at) => line !== theirs.output.split('\n')[at])
-  return `the Python of root is not that of other users: root has ${differing?.trim()}, others have ${first(theirs.output)}`
+  return `root and other users run different Pythons: root has ${differing?.trim()}, others have ${first(theirs.output)}`
 }
 
 /**

@@ -113,7 +113,7 @@ export function observationOf(job: Job | undefined): Observation {
 function causeOf(exitCode: number | undefined): Pick<Observation, 'cause' | 'detail'> {
   if (exitCode === TIMED_OUT) return { cause: 'ended', detail: 'reached its time limit at Modal (124)' }
   // Crucible did not end it: then the gateway would report it as cancelled.
-  if (exitCode === TERMINATED) return { cause: 'interrupted', detail: 'taken back by Modal (137)' }
+  if (exitCode === TERMINATED) return { cause: 'interrupted', detail: 'interrupted by Modal (137)' }
   return { cause: 'ended', detail: `exit code ${exitCode ?? 'unknown'}` }
 }
 

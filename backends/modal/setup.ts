@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
-import type { AccountPart, AccountSetup, AccountWish, Step, Survey, Work } from '../account'
+import type { AccountPart, AccountSetup, AccountRequest, Step, Survey, Work } from '../account'
 import { limitedTo } from '../calls'
 import { BackendError } from '../errors'
 import { defined } from '../../core/defined'
@@ -40,7 +40,7 @@ const TOKEN = { id: 'token', what: 'proxy token' } as const
  * @param wish `prefix` begins the names of everything in the workspace
  */
 export function createModalSetup(
-  wish: Pick<AccountWish, 'prefix'>,
+  wish: Pick<AccountRequest, 'prefix'>,
   environment: Record<string, string | undefined>,
   { manage = manageWith(environment, wish.prefix), openApi = createApi } = {},
 ): AccountSetup {

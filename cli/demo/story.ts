@@ -161,7 +161,7 @@ async function lose(telling: StoryTelling, at: At, loss: Loss): Promise<void> {
   progress.note(
     noticeMs === null
       ? `Machine ${at.attempt}${where(machine)} was killed without notice at step ${step}.`
-      : `Machine ${at.attempt}${where(machine)} got notice at step ${step}: it is taken back in ${noticeMs / SECOND_MS} s.`,
+      : `Machine ${at.attempt}${where(machine)} received an interruption notice at step ${step}: it ends in ${noticeMs / SECOND_MS} s.`,
   )
 }
 

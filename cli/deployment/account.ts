@@ -21,7 +21,7 @@ export interface Account {
   setup: AccountSetup
 }
 
-interface Wish {
+interface AccountFlags {
   yes?: true
   dryRun?: true
   settings?: string
@@ -32,7 +32,7 @@ interface Wish {
 export async function applyAccount(
   cli: Cli,
   account: Account,
-  { yes, dryRun, settings }: Wish,
+  { yes, dryRun, settings }: AccountFlags,
 ): Promise<void> {
   const { out } = cli
   const { setup } = account
@@ -167,7 +167,7 @@ function forAdministrators({ provider, flags }: Account): string {
 export async function removeAccount(
   cli: Cli,
   { setup }: Account,
-  { yes, dryRun, withData }: Wish,
+  { yes, dryRun, withData }: AccountFlags,
 ): Promise<void> {
   const { out } = cli
   const signal = cli.interruption()

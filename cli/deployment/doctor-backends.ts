@@ -3,13 +3,13 @@ import { SECOND_MS } from '../../core/time/time'
 import { deploymentOf } from '../../service/deployment'
 import { makeBackend } from '../../service/make-backend'
 import type { Patient } from './doctor'
-import { ok, warning, type Told } from '../kit/findings'
+import { ok, warning, type CheckFinding } from '../kit/findings'
 
 /** Reports where credentials were found. The check of a backend reports missing or refused ones. */
 export async function checkCredentials({
   config,
   environment,
-}: Pick<Patient, 'config' | 'environment'>): Promise<Told[]> {
+}: Pick<Patient, 'config' | 'environment'>): Promise<CheckFinding[]> {
   return [...config.backends.keys()].flatMap((name) => {
     const source = BACKENDS[name]?.credentials?.(environment)
     const found = source && findCredentials(source, environment)
@@ -24,9 +24,9 @@ export async function checkBackends({
   context,
   config,
   isStoreWell,
-}: Pick<Patient, 'context' | 'config'> & { isStoreWell: boolean }): Promise<Told[]> {
+}: Pick<Patient, 'context' | 'config'> & { isStoreWell: boolean }): Promise<CheckFinding[]> {
   const deployment = isStoreWell ? await deploymentOf(context.store) : ''
-  const told = [...config.backends.keys()].map(async (name): Promise<Told[]> => {
+  const told = [...config.backends.keys()].map(async (name): Promise<CheckFinding[]> => {
     const backend = await makeBackend(config, name, {
       store: context.store,
       deployment,

@@ -23,7 +23,7 @@ import { knownDeployment } from '../../service/deployment'
 import { tryGrants } from '../../service/grants'
 import { cachedPath, isCacheIntact } from '../dev/temporal/cache'
 import { checkBackends, checkCredentials } from './doctor-backends'
-import { error, ok, warning, type Finding, type Told } from '../kit/findings'
+import { error, ok, warning, type Finding, type CheckFinding } from '../kit/findings'
 import { obstacles } from '../kit/surroundings'
 
 export interface Patient {
@@ -38,14 +38,14 @@ export interface Patient {
 
 interface Check {
   name: string
-  run: (patient: Examined) => Promise<Told[]>
+  run: (patient: Examined) => Promise<CheckFinding[]>
   /** Checks that report nothing while no server answers, or the store is down. */
   needsServer?: true
   needsStore?: true
 }
 
 interface Examined extends Patient {
-  storeTold: Told[]
+  storeTold: CheckFinding[]
   isStoreWell: boolean
 }
 
@@ -89,14 +89,14 @@ export async function examine(patient: Patient): Promise<Finding[]> {
   return (await Promise.all(findings)).flat()
 }
 
-function unexpected(thrown: unknown): Told {
+function unexpected(thrown: unknown): CheckFinding {
   const { message, hint = 'Fix the problem in the message, then run `crucible doctor` again.' } =
     toCrucibleError(thrown)
   return error(message, hint)
 }
 
 /** Checks the settings. Workers do not start with invalid ones; the other checks use the readable ones. */
-async function checkSettings({ problems }: Patient): Promise<Told[]> {
+async function checkSettings({ problems }: Patient): Promise<CheckFinding[]> {
   return problems.map((problem) => error(problem, 'Correct this setting; workers do not start with it.'))
 }
 
@@ -108,7 +108,7 @@ function isAtLeast(version: string, [wantedMajor, wantedMinor]: readonly [number
   return major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)
 }
 
-async function checkNode({ nodeVersion }: Patient): Promise<Told[]> {
+async function checkNode({ nodeVersion }: Patient): Promise<CheckFinding[]> {
   if (Number.parseInt(nodeVersion) < NODE_BELOW && isAtLeast(nodeVersion, NODE_MIN)) return [ok(nodeVersion)]
   const wanted = `${NODE_MIN.join('.')} to ${NODE_BELOW - 1}`
   return [
@@ -118,7 +118,7 @@ async function checkNode({ nodeVersion }: Patient): Promise<Told[]> {
 
 const PYTHON_MIN = [3, 8] as const
 
-async function checkPython({ python }: Patient): Promise<Told[]> {
+async function checkPython({ python }: Patient): Promise<CheckFinding[]> {
   const remedy = `Install Python ${PYTHON_MIN.join('.')} or newer, or set CRUCIBLE_LOCAL_PYTHON to one; only machines of this host need it.`
   try {
     const program = 'import platform; print(platform.python_version())'
@@ -134,7 +134,7 @@ async function checkPython({ python }: Patient): Promise<Told[]> {
   }
 }
 
-async function checkHome({ config: { home } }: Patient): Promise<Told[]> {
+async function checkHome({ config: { home } }: Patient): Promise<CheckFinding[]> {
   const { directory } = home
   const place = await existing(directory)
   const isWritable = await access(place, constants.W_OK | constants.X_OK).then(
@@ -148,7 +148,7 @@ async function checkHome({ config: { home } }: Patient): Promise<Told[]> {
 const DISK_LOW_GIB = 2
 const GIB = 1024 ** 3
 
-async function checkDisk({ config: { home } }: Patient): Promise<Told[]> {
+async function checkDisk({ config: { home } }: Patient): Promise<CheckFinding[]> {
   const { bavail, bsize } = await statfs(await existing(home.directory))
   const freeGiB = (bavail * bsize) / GIB
   const message = `${freeGiB.toFixed(1)} GiB free at ${home.directory}`
@@ -165,12 +165,12 @@ async function existing(folder: string): Promise<string> {
   return isThere || dirname(folder) === folder ? folder : existing(dirname(folder))
 }
 
-async function checkStore({ context }: Patient): Promise<Told[]> {
+async function checkStore({ context }: Patient): Promise<CheckFinding[]> {
   await tryStore(context)
   return [ok(context.store.url)]
 }
 
-async function checkGrants({ context: { store }, config }: Patient): Promise<Told[]> {
+async function checkGrants({ context: { store }, config }: Patient): Promise<CheckFinding[]> {
   const tried = await tryGrants(config, store)
   if (tried === undefined) return [ok('no machine needs one')]
   const { holdForMs } = tried
@@ -185,15 +185,15 @@ async function checkGrants({ context: { store }, config }: Patient): Promise<Tol
   return [leaseMs < LEASE_SHORT_MS ? warning(words, remedy) : ok(words)]
 }
 
-/** Machines that continue for less than this without workers are a risk. */
+/** Minimum time that machines should continue without workers; less is reported as a risk. */
 const LEASE_SHORT_MS = 30 * MINUTE_MS
 
-async function checkSecretKey({ context }: Patient): Promise<Told[]> {
+async function checkSecretKey({ context }: Patient): Promise<CheckFinding[]> {
   const path = context.config.home.secretKeyFile
   return [ok((await hasSecretKey(context)) ? path : `${path} is created at its first use`)]
 }
 
-async function checkTemporal({ context }: Patient): Promise<Told[]> {
+async function checkTemporal({ context }: Patient): Promise<CheckFinding[]> {
   const { connection, namespace } = context.config.temporal
   const missing = await missingSearchAttributes(context)
   if (missing.length === 0) return [ok(`${connection.address}, namespace ${namespace}`)]
@@ -205,7 +205,7 @@ async function checkTemporal({ context }: Patient): Promise<Told[]> {
   ]
 }
 
-async function checkDeployment({ context }: Patient): Promise<Told[]> {
+async function checkDeployment({ context }: Patient): Promise<CheckFinding[]> {
   const stored = await deploymentOfStore(context)
   if (stored === undefined) return [ok('none yet; the first worker or job creates it')]
   const held = await knownDeployment(await context.temporal())
@@ -221,7 +221,7 @@ async function checkDeployment({ context }: Patient): Promise<Told[]> {
 /** Three intervals of the schedule. */
 const COLLECTION_LATE_MS = 30 * MINUTE_MS
 
-async function checkGarbage({ context }: Patient): Promise<Told[]> {
+async function checkGarbage({ context }: Patient): Promise<CheckFinding[]> {
   // The check of the deployment explains a missing schedule.
   if ((await scheduledCollection(await context.temporal())) === undefined) return []
   const last = await lastCollection(context)
@@ -229,7 +229,7 @@ async function checkGarbage({ context }: Patient): Promise<Told[]> {
   const { startedAtMs, verdicts = [], problem } = last
   const agoMs = Date.now() - startedAtMs
   const ended = verdicts.filter(({ action }) => action === 'ended').length
-  const told: Told[] = [
+  const told: CheckFinding[] = [
     ...(problem === undefined ? [] : [warning(`the last collection failed: ${problem}`, SEE_GARBAGE)]),
     ...verdicts
       .filter(({ action }) => action === 'failed' || action === 'unseen')
@@ -252,7 +252,7 @@ function wordsOf({ backend, kind, id, place, description }: GarbageVerdict): str
   return [backend, kind, id || place, description].filter((word) => word).join(' ')
 }
 
-async function checkWorkers({ context, config }: Patient): Promise<Told[]> {
+async function checkWorkers({ context, config }: Patient): Promise<CheckFinding[]> {
   const queues: [queue: string, type: 'workflow' | 'activity', role: string][] = [
     [ORCHESTRATOR_QUEUE, 'workflow', 'orchestrator'],
     ...[...config.backends.keys()].flatMap((name): [string, 'activity', string][] => [
@@ -272,7 +272,7 @@ async function checkWorkers({ context, config }: Patient): Promise<Told[]> {
   )
 }
 
-async function checkCache({ config: { home } }: Patient): Promise<Told[]> {
+async function checkCache({ config: { home } }: Patient): Promise<CheckFinding[]> {
   const isIntact = await isCacheIntact(home.directory)
   if (isIntact === undefined) return [ok('none: it is installed at its first use')]
   const path = cachedPath(home.directory)

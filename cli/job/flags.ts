@@ -193,7 +193,7 @@ export function addJobFlags(command: Command): void {
 
 /** Adds the flag that turns reading the program off. */
 export function addAnalysisFlag(command: Command): void {
-  command.option('--no-analyze', 'do not read the program to fill in what is not set')
+  command.option('--no-analyze', 'do not analyze the program to fill in missing fields')
 }
 
 /** Returns the fields with the values of the flags, which replace or extend those of the file. */

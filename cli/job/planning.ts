@@ -1,7 +1,7 @@
 import { EXIT_CODES } from '../../client/errors'
 import { absentInWords } from '../../client/job/expect'
 import * as clientPlan from '../../client/job/plan'
-import type { FoundPlan } from '../../client/job/plan'
+import type { PlanAnswer } from '../../client/job/plan'
 import type { Submission } from '../../client/job/submit'
 import { chanceInWords, confidenceOf } from '../../core/job/forecast'
 import { priceInWords, rowKey, type PriceSource } from '../../core/offer'
@@ -14,7 +14,7 @@ import type { Output } from '../kit/output'
 import { age, NOTHING, usd } from '../kit/words'
 
 /** The ranking for a job; the exit code also reports a plan without any place. */
-export async function findPlan(cli: Cli, submission: Submission, explain?: string): Promise<FoundPlan> {
+export async function findPlan(cli: Cli, submission: Submission, explain?: string): Promise<PlanAnswer> {
   const found = await clientPlan.findPlan(cli.context(), submission, explain)
   if (found.whyHere !== undefined)
     cli.out.note(`${found.whyHere} Planned here, with the settings of this terminal.`)
@@ -153,7 +153,9 @@ function assumptionsOf({ isDurationAssumed, assumedAccelerator, leftShare }: Pla
       `Cost and time assume one hour of training${on}; --duration narrows the range, and so do the first steps on a machine.`,
     )
   else if (assumedAccelerator !== undefined)
-    lines.push(`The duration is taken as that${on}; name another GPU type as in --duration "10h on L4".`)
+    lines.push(
+      `The duration is assumed to mean training${on}; name another GPU type as in --duration "10h on L4".`,
+    )
   if (leftShare !== undefined && leftShare < 1)
     lines.push(`Cost and time are for the ${Math.round(leftShare * 100)} % of the work that is left.`)
   return lines

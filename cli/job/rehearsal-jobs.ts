@@ -59,7 +59,7 @@ export class RehearsalJobsHost implements Host {
     const { submission, budgetMicroUsd, note } = this.options
     const [unended] = this.open
     // The cost of an unfinished job is uncertain, and both jobs share one budget.
-    if (unended !== undefined) throw new CrucibleError('failed', `${unended} has not ended in time.`)
+    if (unended !== undefined) throw new CrucibleError('failed', `${unended} did not end in time.`)
     const spec = rehearsalSpec(part, this.options, budgetMicroUsd - this.costMicroUsd)
     const id = makeJobId(spec.name, randomInt)
     // Registered before submission: a submission whose answer is lost is ended, too.

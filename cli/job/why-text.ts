@@ -188,7 +188,7 @@ export function showWhatIf(out: Output, answer: WhatIfAnswer): void {
   if (replay === 'different')
     out.line(
       out.paint.yellow(
-        'Other rules made this plan than those of this version; "was" is what today\'s rules decide.',
+        'This plan was made by the rules of another version; "was" shows what the current rules decide.',
       ),
     )
   out.line()

@@ -9,8 +9,12 @@ export interface Finding {
 }
 
 /** A finding without the name of its check. */
-export type Told = Omit<Finding, 'check'>
+export type CheckFinding = Omit<Finding, 'check'>
 
-export const ok = (message: string): Told => ({ status: 'ok', message })
-export const warning = (message: string, remedy: string): Told => ({ status: 'warning', message, remedy })
-export const error = (message: string, remedy: string): Told => ({ status: 'error', message, remedy })
+export const ok = (message: string): CheckFinding => ({ status: 'ok', message })
+export const warning = (message: string, remedy: string): CheckFinding => ({
+  status: 'warning',
+  message,
+  remedy,
+})
+export const error = (message: string, remedy: string): CheckFinding => ({ status: 'error', message, remedy })

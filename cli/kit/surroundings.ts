@@ -1,4 +1,4 @@
-/** What the product needs of the environment in which a process starts. */
+/** Prepares and checks the environment in which a process starts. */
 import { accessSync, constants } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { CrucibleError } from '../../client/errors'
@@ -29,7 +29,7 @@ export function nameUser(environment: NodeJS.ProcessEnv, ask: () => unknown = us
   }
 }
 
-/** What a process that starts servers, workers or machines lacks: the reason and the remedy, in sentences. */
+/** Returns what prevents this process from starting servers, workers or machines: the reason and the remedy, in sentences. */
 export interface Obstacle {
   message: string
   hint: string

@@ -5,8 +5,8 @@ import {
   jointRoom,
   parsePattern,
   reservationsTerraform,
-  type Asked,
-  type FoundType,
+  type RegionAnswers,
+  type RegionalType,
   type Inquiry,
   type Owned,
   type OwnedAnswer,
@@ -51,10 +51,10 @@ export interface CapacityOptions extends SharedOptions {
   sort: 'start' | 'price'
 }
 
-interface Found {
+interface OwnedOfKind {
   kind: ReservationKind
   owned: Owned[]
-  asked: Asked<OwnedAnswer>
+  asked: RegionAnswers<OwnedAnswer>
 }
 
 /** Lists own reservations of one kind, or of both kinds in turn. */
@@ -64,7 +64,7 @@ export async function showOwned(session: Session, options: CapacityOptions): Pro
     ...(options.blocks !== true || options.odcr === true ? ['on-demand' as const] : []),
     ...(options.blocks === true ? ['capacity-block' as const] : []),
   ]
-  const found: Found[] = []
+  const found: OwnedOfKind[] = []
   for (const kind of kinds) found.push(await ownedOf(inquiry, options, kind))
   const all = found.flatMap(({ owned }) => owned)
   const { unanswered } = found[0]!.asked
@@ -91,7 +91,11 @@ export async function showOwned(session: Session, options: CapacityOptions): Pro
   })
 }
 
-async function ownedOf(inquiry: Inquiry, options: CapacityOptions, kind: ReservationKind): Promise<Found> {
+async function ownedOf(
+  inquiry: Inquiry,
+  options: CapacityOptions,
+  kind: ReservationKind,
+): Promise<OwnedOfKind> {
   const asked = await findOwned(inquiry, {
     kind,
     patterns: (options.instanceTypes ?? []).map(parsePattern),
@@ -110,7 +114,7 @@ function columnsOf(kinds: readonly ReservationKind[]): string[] {
   return [...new Set(kinds.flatMap((kind) => (kind === 'on-demand' ? ODCR_COLUMNS : BLOCK_COLUMNS)))]
 }
 
-function summaryRow(found: readonly Found[]): Row {
+function summaryRow(found: readonly OwnedOfKind[]): Row {
   const owned = found.flatMap((one) => one.owned.map(({ reservation }) => reservation))
   return {
     total: owned.length,
@@ -120,7 +124,7 @@ function summaryRow(found: readonly Found[]): Row {
   }
 }
 
-function notesOf({ kind, owned, asked }: Found, { minCapacity }: CapacityOptions): string[] {
+function notesOf({ kind, owned, asked }: OwnedOfKind, { minCapacity }: CapacityOptions): string[] {
   const all = asked.answers.flatMap(({ value }) => value.notes)
   const joint =
     minCapacity === undefined
@@ -147,13 +151,13 @@ function notesOf({ kind, owned, asked }: Found, { minCapacity }: CapacityOptions
 }
 
 /** Says that AWS sells no Capacity Blocks of these types, so that no user waits for one. */
-function neverSold(named: readonly FoundType[]): string[] {
+function neverSold(named: readonly RegionalType[]): string[] {
   const types = [...new Set(named.map(({ type }) => type.name))].sort()
   if (types.length === 0 || named.some(({ type }) => type.usageClasses.includes('capacity-block'))) return []
   return [`AWS sells no Capacity Blocks of ${types.join(', ')}; an on-demand reservation can hold them.`]
 }
 
-function show(session: Session, out: Output, { kind, owned }: Found): void {
+function show(session: Session, out: Output, { kind, owned }: OwnedOfKind): void {
   const isBlocks = kind === 'capacity-block'
   if (owned.length === 0) {
     out.line(isBlocks ? 'No Capacity Block of this account fits.' : 'No on-demand capacity reservation fits.')
@@ -171,7 +175,7 @@ function show(session: Session, out: Output, { kind, owned }: Found): void {
   if (isBlocks) out.line('\nUltraCluster Placement: Yes (AWS places every Capacity Block in an UltraCluster)')
 }
 
-function terraformOf(found: readonly Found[], options: CapacityOptions): string {
+function terraformOf(found: readonly OwnedOfKind[], options: CapacityOptions): string {
   const texts = found.map(({ kind, owned }) => {
     const values = owned.map(({ region, reservation: value }) => ({ region, value }))
     if (kind === 'capacity-block') return blocksTerraform(values)

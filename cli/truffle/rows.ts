@@ -1,4 +1,4 @@
-import { acceleratorsOf, type FoundType, type MachineType } from '../../backends/ec2/capacity'
+import { acceleratorsOf, type RegionalType, type MachineType } from '../../backends/ec2/capacity'
 import type { Row } from './answer'
 
 /** The columns of a machine type, with the names that existing scripts know. */
@@ -17,7 +17,7 @@ export const TYPE_COLUMNS = [
   'on_demand_price',
 ] as const
 
-export function typeRow({ type, region, zones }: FoundType, onDemandUsd?: number): Row {
+export function typeRow({ type, region, zones }: RegionalType, onDemandUsd?: number): Row {
   return {
     instance_type: type.name,
     region,

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { Inquiry, KeptAnswers, type Asked, type Unanswered } from '../../backends/ec2/capacity'
+import { Inquiry, KeptAnswers, type RegionAnswers, type Unanswered } from '../../backends/ec2/capacity'
 import type { RegionApi } from '../../backends/ec2/capacity'
 import { homeOf } from '../../storage/home'
 import { EXIT_CODES, type ErrorKind } from '../../client/errors'
@@ -132,7 +132,7 @@ export function unansweredRows(unanswered: readonly Unanswered[]): UnansweredRow
 }
 
 /** Returns the ending of a command without results: a lack of capacity only if every Region has answered. */
-export function endingOfNothing({ unanswered }: Pick<Asked<unknown>, 'unanswered'>): ErrorKind {
+export function endingOfNothing({ unanswered }: Pick<RegionAnswers<unknown>, 'unanswered'>): ErrorKind {
   const lost = unanswered.filter(({ isClosed }) => !isClosed)
   if (lost.length === 0) return 'capacity'
   return lost.some(({ failure }) => failure.class === 'auth') ? 'permission' : 'unavailable'

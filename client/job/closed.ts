@@ -12,10 +12,10 @@ import { layout } from '../../storage/layout'
 import type { ObjectStore } from '../../storage/store'
 import { readAttempt } from './attempt-documents'
 import { isAttemptOver, type AttemptDocumentsRead, type Unsettled } from './view'
-import type { WorkflowSeen } from './workflow-state'
+import type { WorkflowState } from './workflow-state'
 
 /** What Temporal says of a closed workflow. */
-type Closed = Pick<WorkflowSeen, 'closed' | 'closedState' | 'attemptClosedAtMs'>
+type Closed = Pick<WorkflowState, 'closed' | 'closedState' | 'attemptClosedAtMs'>
 
 /** A job with a closed workflow. */
 export interface Judged {

@@ -103,14 +103,14 @@ async function isOver({ store }: Context, jobId: string): Promise<boolean> {
   return resultOf(await readRecords(store, jobId, { last: 1 })) !== undefined
 }
 
-export interface KnownJob {
+export interface ListedJob {
   id: string
   name: string
   submittedAtMs: number
 }
 
 /** Returns every job of the store, newest first, without a request to Temporal. */
-export async function knownJobs(context: Context): Promise<KnownJob[]> {
+export async function knownJobs(context: Context): Promise<ListedJob[]> {
   const ids = await context.store.listFolders(layout.jobs())
   const jobs = await eachOf(ids, async (id) => ({ id, input: await submissionWithId(context, id) }))
   return jobs

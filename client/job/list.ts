@@ -97,7 +97,7 @@ export async function listJobs(context: Context, filter: ListFilter = {}): Promi
 }
 
 /** A job from Temporal's search attributes with its record, which is missing if the store did not answer. */
-interface Found {
+interface ListedWorkflow {
   execution: WorkflowExecutionInfo
   entries: RecordEntry[] | undefined
 }
@@ -106,7 +106,7 @@ interface Found {
  * Refuses a server of another deployment. The record of a job begins before its workflow, so a server whose jobs are all missing from the
  * store belongs to another deployment. The server's own id would need a part of the client that takes longer to load than a list may.
  */
-function refuseForeign({ store, config }: Context, found: Found[]): void {
+function refuseForeign({ store, config }: Context, found: ListedWorkflow[]): void {
   if (found.length === 0 || found.some(({ entries }) => entries?.length !== 0)) return
   const { address = 'localhost:7233' } = config.temporal.connection
   throw new CrucibleError(
@@ -289,7 +289,7 @@ interface Surroundings {
 
 async function summarise(
   context: Context,
-  { execution, entries }: Found,
+  { execution, entries }: ListedWorkflow,
   { reads, attempts, waiters }: Surroundings,
 ): Promise<JobSummary> {
   const recorded = entries && statusFromRecord(entries)

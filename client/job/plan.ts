@@ -10,7 +10,7 @@ import type * as service from '../../service/plan'
 import { CrucibleError, errorFromFailure, toCrucibleError } from '../errors'
 import { savedBefore } from './saved'
 
-export interface FoundPlan {
+export interface PlanAnswer {
   plan: PlanReport
   /** `here`: in this process, because no worker answered. */
   plannedBy: 'worker' | 'here'
@@ -26,7 +26,7 @@ export async function findPlan(
   context: Context,
   { spec, from }: { spec: JobSpec; from?: string | undefined },
   explain?: string,
-): Promise<FoundPlan> {
+): Promise<PlanAnswer> {
   const before = await savedBefore(context, spec, from)
   try {
     return { plan: await planThroughWorkers(context, spec, { before, explain }), plannedBy: 'worker' }

@@ -5,7 +5,7 @@ import { jobWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
 import { workflowPage, workflowPages } from '../../core/ui-pages'
 import type { RecordEntry } from '../../core/job/record'
 import { listCheckpoints } from '../../storage/checkpoints'
-import { readRecords, type KnownRecords } from '../../storage/record'
+import { readRecords, type RecordCache } from '../../storage/record'
 import { readLine } from '../../storage/waiting-line'
 import type { ObjectStore } from '../../storage/store'
 import type { Context } from '../context'
@@ -16,11 +16,11 @@ import { resultOf, statusFromRecord, submissionOf } from './history'
 import type { JobView } from './job-view'
 import { recoveriesOf } from './recovery'
 import { joinView, type AttemptDocumentsRead } from './view'
-import { askWorkflow, mayStart, type WorkflowSeen } from './workflow-state'
+import { askWorkflow, mayStart, type WorkflowState } from './workflow-state'
 
 /** Facts about a job that one reading keeps for the next. */
-export class KnownOfJob {
-  readonly records: KnownRecords = new Map()
+export class JobViewCache {
+  readonly records: RecordCache = new Map()
   readonly checkpoints = new Set<string>()
 }
 
@@ -31,7 +31,7 @@ export class KnownOfJob {
 export async function readView(
   context: Context,
   jobId: string,
-  seenBefore = new KnownOfJob(),
+  seenBefore = new JobViewCache(),
 ): Promise<JobView> {
   const { store, config } = context
   const readAll = () => readRecords(store, jobId, { known: seenBefore.records })
@@ -69,7 +69,7 @@ async function ask(
   context: Context,
   recorded: JobStatus,
   entries: readonly RecordEntry[],
-): Promise<WorkflowSeen | undefined> {
+): Promise<WorkflowState | undefined> {
   const seen = await askWorkflow(context, recorded.id, recorded.attemptsTotal)
   return seen?.closed === 'FORGOTTEN' && mayStart(recorded, entries, context.now()) ? undefined : seen
 }
@@ -81,7 +81,7 @@ async function present(
     recorded,
     entries,
     seen,
-  }: { recorded: JobStatus; entries: readonly RecordEntry[]; seen: WorkflowSeen | undefined },
+  }: { recorded: JobStatus; entries: readonly RecordEntry[]; seen: WorkflowState | undefined },
 ): Promise<Judged> {
   const told = seen?.status
   if (

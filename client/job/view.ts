@@ -200,7 +200,7 @@ function stateOf(
     : { state: 'provisioning', reason, message }
 }
 
-/** What a machine does before it runs the program. */
+/** Activity of a machine before it runs the program. */
 const PREPARING: Partial<Record<RunnerPhase, string>> = {
   starting: 'The machine has started.',
   fetching: 'The machine downloads code and inputs.',

@@ -5,7 +5,7 @@ import { SECOND_MS } from '../../core/time/time'
 import type { Context } from '../context'
 import { toCrucibleError } from '../errors'
 import type { JobView } from './job-view'
-import { KnownOfJob, readView } from './read-view'
+import { JobViewCache, readView } from './read-view'
 
 /** @public */
 export interface WatchOptions {
@@ -23,7 +23,7 @@ export async function* watchJob(
   { everyMs = LOOK_EVERY_MS, signal }: WatchOptions = {},
 ): AsyncGenerator<JobView> {
   let shown = ''
-  const seenBefore = new KnownOfJob()
+  const seenBefore = new JobViewCache()
   while (signal?.aborted !== true) {
     const view = await readView(context, jobId, seenBefore).catch((error: unknown) => {
       const known = toCrucibleError(error)

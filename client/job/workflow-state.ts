@@ -26,7 +26,7 @@ export function mayStart(
 }
 
 /** Temporal's data on a job. */
-export interface WorkflowSeen {
+export interface WorkflowState {
   /** Status from the workflow itself; missing if no worker answers. */
   status: JobStatus | undefined
   /** Close status from Temporal (`TERMINATED`, `FAILED`); missing while the workflow is open. */
@@ -44,7 +44,7 @@ export async function askWorkflow(
   context: Context,
   jobId: string,
   attempt: number,
-): Promise<WorkflowSeen | undefined> {
+): Promise<WorkflowState | undefined> {
   try {
     const client = await inTime(context.temporal())
     const [seen, status] = await Promise.all([
@@ -60,7 +60,7 @@ export async function askWorkflow(
 }
 
 /** State of a job whose history no longer exists on the server. */
-export const FORGOTTEN: WorkflowSeen = {
+export const FORGOTTEN: WorkflowState = {
   status: undefined,
   closed: 'FORGOTTEN',
   closedAtMs: undefined,
@@ -85,7 +85,7 @@ export async function describeJob(
   client: Client,
   jobId: string,
   attempt: number,
-): Promise<Omit<WorkflowSeen, 'status'>> {
+): Promise<Omit<WorkflowState, 'status'>> {
   const describe = (workflowId: string): Promise<WorkflowExecutionDescription> =>
     ask(client, () => client.workflow.getHandle(workflowId).describe())
   let isChildForgotten = false

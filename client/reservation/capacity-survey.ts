@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { failureFrom } from '../../core/failure'
 import { backendQueue } from '../../core/queues'
-import type { CapacityWish } from '../../core/reservation/reservation'
+import type { CapacityRequest } from '../../core/reservation/reservation'
 import type { PurchaseRule } from '../../core/reservation/reserving'
 import type { CapacitySurvey } from '../../core/reservation/activities'
 import type { Context } from '../context'
@@ -15,7 +15,7 @@ import { CrucibleError, errorFromFailure, toCrucibleError } from '../errors'
 export async function surveyCapacity(
   context: Context,
   backend: string,
-  question: { wish?: CapacityWish; rule?: PurchaseRule } = {},
+  question: { wish?: CapacityRequest; rule?: PurchaseRule } = {},
 ): Promise<CapacitySurvey> {
   const client = await context.temporal()
   await checkSameDeployment(context, client)

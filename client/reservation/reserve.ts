@@ -4,7 +4,7 @@ import { randomInt } from 'node:crypto'
 import type * as temporal from '@temporalio/client'
 import { makeDeploymentId, makeReservationId } from '../../core/ids'
 import { ORCHESTRATOR_QUEUE, reservationWorkflowId, resetCommand, WORKFLOW_TYPES } from '../../core/queues'
-import type { CapacityWish } from '../../core/reservation/reservation'
+import type { CapacityRequest } from '../../core/reservation/reservation'
 import {
   RESERVATION_ID_PATTERN,
   type PurchaseRule,
@@ -25,7 +25,7 @@ import { uiUrlOf } from '../job/read-view'
 
 /** @experimental */
 export interface ReservationRequest {
-  wish: CapacityWish
+  wish: CapacityRequest
   rule: PurchaseRule
   purpose?: string
   /** URL that receives the reservation's events (`ReservationEvent`). It is stored sealed. */

@@ -23,7 +23,7 @@ const OVERLAP_POLICY = {
 } as const satisfies Record<Overlap, string>
 
 /** Temporal's copy of a revision. */
-interface Held {
+interface TemporalSchedule {
   spec: { calendars: CalendarEntry[]; timezone: string }
   policies: { overlap: (typeof OVERLAP_POLICY)[Overlap]; catchupWindow: number }
   action: {
@@ -37,7 +37,11 @@ interface Held {
 }
 
 /** @param fromMs dates before it are left out */
-export function scheduleOf({ input }: ScheduleRevision, nowMs: number, fromMs = writtenFrom(nowMs)): Held {
+export function scheduleOf(
+  { input }: ScheduleRevision,
+  nowMs: number,
+  fromMs = writtenFrom(nowMs),
+): TemporalSchedule {
   const { spec, schedule: name } = input
   return {
     spec: { calendars: calendarEntries(spec, { fromMs, nowMs }), timezone: 'UTC' },
@@ -95,7 +99,7 @@ export function handleOf(client: temporal.Client, name: string): temporal.Schedu
 }
 
 /** A schedule as Temporal holds it, or that it does not. @experimental */
-export interface HeldSchedule {
+export interface ScheduleState {
   isPaused: boolean
   note: string | null
   nextStartsAtMs: number[]
@@ -109,7 +113,7 @@ export interface HeldSchedule {
   running: string[]
 }
 
-export async function heldSchedule(context: Context, name: string): Promise<HeldSchedule | undefined> {
+export async function heldSchedule(context: Context, name: string): Promise<ScheduleState | undefined> {
   const client = await context.temporal()
   try {
     const { state, info, raw } = await handleOf(client, name).describe()

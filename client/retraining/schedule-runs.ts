@@ -22,7 +22,7 @@ import {
 } from '../../storage/schedules'
 import type { Context } from '../context'
 import { CrucibleError, isTemporals, toCrucibleError } from '../errors'
-import { handleOf, heldSchedule, type HeldSchedule } from './schedule-handles'
+import { handleOf, heldSchedule, type ScheduleState } from './schedule-handles'
 import { currentOf } from './schedules'
 import { UPDATE_LIMIT_MS } from '../updates'
 
@@ -54,14 +54,14 @@ async function summaryOf(context: Context, { revision, input }: ScheduleRevision
   return { name, revision, owner, state: stateOf(held), next: next ?? null, last: last ?? null }
 }
 
-function stateOf(held: HeldSchedule | 'unknown' | undefined): ScheduleSummary['state'] {
+function stateOf(held: ScheduleState | 'unknown' | undefined): ScheduleSummary['state'] {
   if (held === undefined) return 'gone'
   if (held === 'unknown') return held
   return held.isPaused ? 'paused' : 'active'
 }
 
 /** Reads Temporal's part of a schedule, or returns unknown values while the server is down; the store has most facts. */
-async function heldOrUnknown(context: Context, name: string): Promise<HeldSchedule | 'unknown' | undefined> {
+async function heldOrUnknown(context: Context, name: string): Promise<ScheduleState | 'unknown' | undefined> {
   try {
     return await heldSchedule(context, name)
   } catch (error) {
@@ -122,7 +122,7 @@ interface RunningRun {
 }
 
 /** The runs that go on and answer; one that no worker serves does not. */
-async function runningOf(context: Context, held: HeldSchedule | undefined): Promise<RunningRun[]> {
+async function runningOf(context: Context, held: ScheduleState | undefined): Promise<RunningRun[]> {
   if (held === undefined || held.running.length === 0) return []
   const client = await context.temporal()
   const found = await eachOf(held.running, (workflowId) =>

@@ -330,7 +330,7 @@ export interface Order {
    * Idempotency token: the same token means the same order and one machine, however often it is sent. At most 64 characters of `[a-z0-9-]`.
    */
   token: string
-  /** What its first offer was planned with; missing for an order that no plan made. */
+  /** Inputs of the plan for its first offer; missing for an order that no plan made. */
   expected?: Expected
   /** When the runner starts. If it starts after the launch, a silent one is started again before its machine is given up. */
   runnerStart: Capabilities['runnerStart']

@@ -16,7 +16,7 @@ export interface Remaining {
 
 /** Facts about a running attempt. */
 export interface RunningFacts {
-  /** What its order was planned with; missing while the order is not known. */
+  /** Inputs of the plan of its order; missing while the order is unknown. */
   expected: Expected | undefined
   /** Price of its machine as ordered; missing before the machine exists. */
   priceMicroUsdPerHour: MicroUsd | undefined

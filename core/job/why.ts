@@ -82,7 +82,7 @@ export interface RowChange {
   reason: string
 }
 
-/** What a plan decides, briefly. @experimental */
+/** Summary of the decision of a plan. @experimental */
 export interface PlanInShort {
   outcome: PlanExplained['outcome']
   text: string

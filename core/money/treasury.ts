@@ -31,7 +31,7 @@ export function monthBefore(atMs: number): string {
 }
 
 /** Money reserved for a job that is not over. */
-export interface Promised {
+export interface ReservedBudget {
   owner: string
   microUsd: MicroUsd
 }
@@ -54,7 +54,7 @@ export interface TreasuryState {
   month: string
   /** Limits as the last job sent them, for display. */
   limits: MonthlyLimits
-  promised: Record<string, Promised>
+  promised: Record<string, ReservedBudget>
   /** Spending of jobs that are over, by owner. */
   spent: Record<string, MicroUsd>
   /** The last jobs that were over, so that a late request of one does not reserve money again. */
@@ -69,7 +69,7 @@ export function emptyTreasury(month: string): TreasuryState {
 }
 
 /** Reserve a total amount for a job, including its earlier reservation. */
-export interface PromiseRequest {
+export interface BudgetRequest {
   jobId: string
   owner: string
   microUsd: MicroUsd
@@ -84,9 +84,9 @@ export interface PromiseRequest {
 }
 
 /** Request for a month's money; the asking worker adds its limits. */
-export type PromiseInput = Omit<PromiseRequest, 'limits'> & { month: string }
+export type MonthlyBudgetRequest = Omit<BudgetRequest, 'limits'> & { month: string }
 
-export type PromiseAnswer = { kind: 'promised' } | { kind: 'refused'; message: string; hint: string }
+export type BudgetAnswer = { kind: 'promised' } | { kind: 'refused'; message: string; hint: string }
 
 /** Money that counts against one limit. */
 export interface Committed {
@@ -95,7 +95,7 @@ export interface Committed {
 }
 
 /** The question to the policy: the request, and what other jobs have spent and reserved. */
-export interface PromiseQuestion extends PromiseRequest {
+export interface BudgetQuestion extends BudgetRequest {
   month: string
   byOwner: Committed
   byAll: Committed
@@ -114,11 +114,11 @@ export interface SettleRequest {
  * Whether a request needs no decision: it was granted before, or asks for no more than the job already has. Reserved money may be partly
  * spent, so it is released only when the job is over. A late request of a job that is over changes nothing.
  */
-export function isGranted({ over, promised }: TreasuryState, { jobId, microUsd }: PromiseRequest): boolean {
+export function isGranted({ over, promised }: TreasuryState, { jobId, microUsd }: BudgetRequest): boolean {
   return over.includes(jobId) || microUsd <= (promised[jobId]?.microUsd ?? 0)
 }
 
-export function questionOf(state: TreasuryState, request: PromiseRequest): PromiseQuestion {
+export function questionOf(state: TreasuryState, request: BudgetRequest): BudgetQuestion {
   const others = Object.entries(state.promised).flatMap(([id, each]) => (id === request.jobId ? [] : [each]))
   const { owner } = request
   return {
@@ -135,8 +135,8 @@ export function questionOf(state: TreasuryState, request: PromiseRequest): Promi
 /** Applies the answer to a request that needed one. */
 export function applyAnswer(
   state: TreasuryState,
-  { jobId, owner, microUsd, limits }: PromiseRequest,
-  answer: PromiseAnswer,
+  { jobId, owner, microUsd, limits }: BudgetRequest,
+  answer: BudgetAnswer,
 ): TreasuryState {
   const next = { ...state, limits }
   if (answer.kind === 'refused') return next
@@ -146,7 +146,7 @@ export function applyAnswer(
 /** Moves reserved money to another name, once. */
 export function move(
   state: TreasuryState,
-  { jobId, owner, microUsd, from }: Omit<PromiseRequest, 'limits'> & { from: string },
+  { jobId, owner, microUsd, from }: Omit<BudgetRequest, 'limits'> & { from: string },
 ): TreasuryState {
   const { promised, over } = state
   if (promised[jobId] !== undefined || over.includes(jobId)) return state
@@ -158,7 +158,7 @@ export function move(
 /** Undoes a raise. A job that is over, or has no more than that, keeps its reservation. */
 export function lower(
   state: TreasuryState,
-  { jobId, microUsd }: Pick<PromiseRequest, 'jobId' | 'microUsd'>,
+  { jobId, microUsd }: Pick<BudgetRequest, 'jobId' | 'microUsd'>,
 ): TreasuryState {
   const before = state.promised[jobId]
   if (before === undefined || before.microUsd <= microUsd) return state
@@ -194,9 +194,9 @@ export interface TreasuryView {
   total: Account
   owners: (Account & { owner: string })[]
   /** Jobs that are not over. */
-  jobs: ({ jobId: string } & Promised)[]
+  jobs: ({ jobId: string } & ReservedBudget)[]
   /** Purchases and extensions of reservations that are not settled. */
-  reservations: ({ reservationId: string; send: number } & Promised)[]
+  reservations: ({ reservationId: string; send: number } & ReservedBudget)[]
 }
 
 /** The state of the month. */
@@ -255,7 +255,7 @@ function accountOf(limitMicroUsd: MicroUsd | undefined, committed: Committed): A
   }
 }
 
-function committed(spentMicroUsd: MicroUsd, promises: Promised[]): Committed {
+function committed(spentMicroUsd: MicroUsd, promises: ReservedBudget[]): Committed {
   return { spentMicroUsd, promisedMicroUsd: promises.reduce((sum, { microUsd }) => sum + microUsd, 0) }
 }
 

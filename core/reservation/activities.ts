@@ -5,7 +5,7 @@ import type { Share } from './hold'
 import type { LeftTime } from '../job/remaining'
 import type {
   CapacityQuote,
-  CapacityWish,
+  CapacityRequest,
   OwnedReservation,
   ReservationOrder,
   ReservationRef,
@@ -31,7 +31,7 @@ export interface ReservationTask {
 }
 
 export interface LookForCapacityInput extends ReservationTask {
-  wish: CapacityWish
+  wish: CapacityRequest
   rule: PurchaseRule
   /** The quote that a person has approved. */
   approved?: CapacityQuote
@@ -90,15 +90,15 @@ export interface DecidePurchaseTask extends ReservationTask {
 
 export interface HoldInput extends ReservationTask {
   ref: ReservationRef
-  wish: CapacityWish
+  wish: CapacityRequest
   rule: PurchaseRule
-  held: HeldSoFar
+  held: HoldState
   /** Time since `held` was determined; missing for the first look. */
   elapsedMs?: number
 }
 
 /** Facts about a held reservation that pass from one observation to the next. */
-export interface HeldSoFar {
+export interface HoldState {
   state: ReservationState
   reservation?: OwnedReservation
   upfrontMicroUsd: MicroUsd
@@ -122,7 +122,7 @@ export interface HeldSoFar {
 }
 
 export interface HoldOutcome {
-  held: HeldSoFar
+  held: HoldState
   message: string
   /** Warning for people about wasted money or an early end. */
   warning?: string
@@ -207,7 +207,7 @@ export interface CapacitySurvey {
 /** Activities of a backend's worker. */
 export interface ReservingActivities {
   /** Surveys capacity for a command, outside any workflow. */
-  surveyCapacity(input: { wish?: CapacityWish; rule?: PurchaseRule }): Promise<CapacitySurvey>
+  surveyCapacity(input: { wish?: CapacityRequest; rule?: PurchaseRule }): Promise<CapacitySurvey>
   /** Reads owned capacity and quotes, judges them by the rule, and records both. Buys nothing. */
   lookForCapacity(input: LookForCapacityInput): Promise<CapacityVerdict>
   /** Marks the purchase in the store, then sends it, once. A repeated call does not send. Never retried. */

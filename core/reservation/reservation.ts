@@ -35,7 +35,7 @@ export function boughtUntilMs({
 }
 
 /** Which capacity is wanted, and when. @experimental */
-export interface CapacityWish {
+export interface CapacityRequest {
   backend: BackendName
   kind: ReservationKind
   /** The provider's names of machine types, the preferred one first. */

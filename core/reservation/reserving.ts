@@ -4,8 +4,8 @@ import type { MicroUsd } from '../money/money'
 import type { BackendChoice } from '../offer'
 import type { AwaitedJob, Share } from './hold'
 import { DAY_MS } from '../time/time'
-import type { HeldSoFar } from './activities'
-import type { CapacityQuote, CapacityWish, OwnedReservation, ReservationOrder } from './reservation'
+import type { HoldState } from './activities'
+import type { CapacityQuote, CapacityRequest, OwnedReservation, ReservationOrder } from './reservation'
 
 /**
  * Limits for purchases without a person, the duration of the search, and the beneficiaries. Every limit that is set must hold.
@@ -52,7 +52,7 @@ export interface ExtensionPurpose {
 export interface ReservationInput {
   /** `res-...`; the intent under which everything is bought. */
   reservationId: string
-  wish: CapacityWish
+  wish: CapacityRequest
   rule: PurchaseRule
   owner: string
   deployment: string
@@ -76,7 +76,7 @@ export interface ReservationCarry {
   sends: number
   recordSeq: number
   paymentFailures: number
-  held?: HeldSoFar
+  held?: HoldState
   /** Payments for lost reservations of this request. */
   earlierMicroUsd?: MicroUsd
   /** The offer whose approval was last asked for. */
@@ -137,7 +137,7 @@ export interface ReservationStatus {
   runId?: string
   owner: string
   purpose?: string
-  wish: CapacityWish
+  wish: CapacityRequest
   rule: PurchaseRule
   state: ReservationState
   /** Message for a person, in one sentence. */

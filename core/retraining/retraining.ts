@@ -3,7 +3,7 @@ import type { CalendarRule, Period } from '../time/calendar'
 import type { MicroUsd } from '../money/money'
 import type { BackendChoice, BackendName } from '../offer'
 import type { PurchaseRule } from '../reservation/reserving'
-import type { CapacityWish, ReservationKind } from '../reservation/reservation'
+import type { CapacityRequest, ReservationKind } from '../reservation/reservation'
 import { DAY_MS } from '../time/time'
 
 /** Providers sell reserved capacity at most this long ahead. */
@@ -148,7 +148,7 @@ export interface RunDates {
 
 /** Request and rule for `reserveCapacity`, from a step and the dates of a run. */
 export interface ReservationOfStep {
-  wish: CapacityWish
+  wish: CapacityRequest
   rule: PurchaseRule
 }
 

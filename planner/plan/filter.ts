@@ -50,7 +50,7 @@ export function reject(
     notAble(offer, capabilities, request)
   const dear = unfit === undefined ? notAffordable(offer, capabilities, { request, forecast }) : undefined
   const found = unfit ?? dear ?? notObtainable(offer, request, forecast)
-  // The cost of the whole job says more than how little the budget buys, and is reported once for all offers.
+  // The cost of the whole job is more useful than the share that the budget buys, and is reported once for all offers.
   const refusal = unfit === undefined ? exceedsLimits(offer, request, forecast) : undefined
   if (refusal !== undefined) return { offerKey: key, why: 'unfit', ...refusal }
   return found === undefined ? undefined : { offerKey: key, why: whyOf(found.code), ...found }
@@ -192,7 +192,7 @@ function notFitting(offer: Offer, resources: ResourceRequest): Against | undefin
   return undefined
 }
 
-/** Counts for jobs that leave the memory and type of their GPUs open; with another number of GPUs, each may need more or less. */
+/** Counts for jobs that leave the memory and type of their GPUs open; with a different number of GPUs, each may need more or less. */
 function tooSmallAsMeasured({ shape }: Offer, { spec, measuredMemory }: PlanRequest): Against | undefined {
   const { gpuMemoryGb, gpuMemoryGiB, accelerators } = spec.resources
   if (measuredMemory === undefined || (gpuMemoryGb ?? gpuMemoryGiB ?? accelerators) !== undefined)

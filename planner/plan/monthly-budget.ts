@@ -3,12 +3,12 @@ import {
   leftOfLimit,
   ownerLimit,
   parseReservationBudgetId,
-  type PromiseAnswer,
-  type PromiseQuestion,
+  type BudgetAnswer,
+  type BudgetQuestion,
 } from '../../core/money/treasury'
 
 /** Whether a job may reserve its budget: it must fit the rest of its owner's and the month's limits. */
-export function admit(question: PromiseQuestion): PromiseAnswer {
+export function admit(question: BudgetQuestion): BudgetAnswer {
   const { owner, month, microUsd, limits, byOwner, byAll } = question
   const limited = [
     { name: `the budget of ${owner} for ${month}`, limitMicroUsd: ownerLimit(limits, owner), ...byOwner },
@@ -30,7 +30,7 @@ export function admit(question: PromiseQuestion): PromiseAnswer {
       purchase === undefined ? `Give it a budget of at most ${left}` : `Reserve for at most ${left}`
     return {
       kind: 'refused',
-      message: `${who} may cost ${formatUsd(microUsd)}, and ${name} has ${left} left: of ${limit}, ${spent} are spent and ${others} are promised to jobs and reservations.`,
+      message: `${who} may cost ${formatUsd(microUsd)}, and ${name} has ${left} left: of ${limit}, ${spent} are spent and ${others} are reserved for jobs and reservations.`,
       hint: `${smaller}, wait for a job to end (crucible budget shows them), or have the limit raised.`,
     }
   }

@@ -4,7 +4,7 @@ import type { MeasuredMemory, OwnMemory } from '../../core/job/own-memory'
 /** JAX reserves 75 % of a GPU when it starts, and TensorFlow nearly all: above this share, the use does not show the need. */
 const RESERVED_FLOOR = 0.7
 
-/** What the newest attempt of the same code and command used; `undefined` if none shows the need. */
+/** Memory that the newest attempt of the same code and command used; `undefined` if no attempt shows the need. */
 export function measuredMemory(
   all: readonly OwnMemory[],
   { run, bundle }: { run: string; bundle: Pick<BundleRef, 'sha256' | 'contentSha256'> | null },

@@ -10,7 +10,7 @@ import { consider } from './plan'
 import { gainOf, rank } from './rank'
 import type { PlanRequest } from './request'
 import { withCutOff } from './run-limit'
-import { WISHES, type Limit, type Wish } from './wishes'
+import { REQUIREMENTS, type Limit, type Requirement } from './requirements'
 import { workOn } from './work'
 
 /** Largest number of relaxations; more are too many to compare. */
@@ -27,9 +27,9 @@ interface Candidate {
 }
 
 /** The best placement without one requirement. */
-interface Found {
+interface RelaxedPlacement {
   code: RejectionCode
-  wish: Wish
+  wish: Requirement
   candidate: Candidate
   placement: Placement
 }
@@ -50,7 +50,7 @@ export function relaxationsOf(
   const { optimize } = request.spec
   const byWish = candidatesOf(plan, { ...request, answers: [...request.answers, ...others] })
   const found = [...byWish].flatMap(([code, candidates]) => {
-    const wish = WISHES[code]!
+    const wish = REQUIREMENTS[code]!
     const most = Math.floor(CONSIDERED_MAX / byWish.size)
     return bestWithout({ code, wish }, { candidates: candidates.slice(0, most), request, best })
   })
@@ -86,7 +86,7 @@ function candidatesOf(
     for (const offer of offers) {
       const isAllowed = isBackendAllowed(offer, request.spec)
       const code = codes.get(offerKey(offer)) ?? (isAllowed ? undefined : 'backend')
-      if (code === undefined || WISHES[code] === undefined) continue
+      if (code === undefined || REQUIREMENTS[code] === undefined) continue
       const { backend, capacityType, type, region = '', reservationId = '', isolation = '' } = offer
       const key = [code, backend, capacityType, type, region, reservationId, isolation].join('/')
       const known = cheapest.get(key)
@@ -112,13 +112,13 @@ function promiseOf(request: PlanRequest): (offer: Offer) => number {
 }
 
 function bestWithout(
-  { code, wish }: Pick<Found, 'code' | 'wish'>,
+  { code, wish }: Pick<RelaxedPlacement, 'code' | 'wish'>,
   {
     candidates,
     request,
     best,
   }: { candidates: Candidate[]; request: PlanRequest; best: Placement | undefined },
-): Found[] {
+): RelaxedPlacement[] {
   const relaxed = wish.without(request)
   const possible = new Map<Placement, Candidate>()
   for (const candidate of candidates) {
@@ -138,7 +138,7 @@ function placementOf({ offer, capabilities }: Candidate, request: PlanRequest): 
 }
 
 function relaxationFrom(
-  { code, wish, placement, candidate }: Found,
+  { code, wish, placement, candidate }: RelaxedPlacement,
   request: PlanRequest,
   best: Placement | undefined,
 ): Relaxation {

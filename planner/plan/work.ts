@@ -103,5 +103,5 @@ export function jobsInWords(jobs: number): string {
 /** The risk of a type of unknown speed. */
 export function unknownSpeedInWords({ shape }: Pick<Offer, 'shape'>, work: Work): string | undefined {
   if (work.reference === undefined || work.speed !== undefined) return undefined
-  return `the training speed of ${shape.accelerator ?? 'its GPU'} is unknown: that of the ${work.reference} is assumed`
+  return `the training speed of ${shape.accelerator ?? 'its GPU'} is unknown; the speed of the ${work.reference} is assumed`
 }

@@ -2,14 +2,14 @@ import {
   isHeld,
   isTaggedFor,
   type CapacityQuote,
-  type CapacityWish,
+  type CapacityRequest,
   type OwnedReservation,
 } from '../../core/reservation/reservation'
 import { CLOCK_SLACK_MS, MINUTE_MS } from '../../core/time/time'
 import { unlike } from './fit'
 
 export interface AdoptionFacts {
-  wish: CapacityWish
+  wish: CapacityRequest
   reservationId: string
   deployment: string
   owned: readonly OwnedReservation[]

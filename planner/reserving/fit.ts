@@ -1,10 +1,10 @@
-import type { CapacityQuote, CapacityWish } from '../../core/reservation/reservation'
+import type { CapacityQuote, CapacityRequest } from '../../core/reservation/reservation'
 import { isInRegion } from '../../core/offer'
 import { plural } from '../../core/plural'
 import { formatDuration, formatInstant } from '../../core/time/time'
 
 /** Returns the first part of a request that a quote does not satisfy. The provider's own filters are not trusted. */
-export function unlike(wish: CapacityWish, quote: CapacityQuote): string | undefined {
+export function unlike(wish: CapacityRequest, quote: CapacityQuote): string | undefined {
   const {
     kind,
     types,

@@ -3,7 +3,7 @@ import { formatUsd, type MicroUsd } from '../../core/money/money'
 import { plural } from '../../core/plural'
 import { boughtUntilMs, isHeld, type OwnedReservation } from '../../core/reservation/reservation'
 import type { PurchaseRule, ReservationState } from '../../core/reservation/reserving'
-import type { HeldSoFar, HoldOutcome } from '../../core/reservation/activities'
+import type { HoldState, HoldOutcome } from '../../core/reservation/activities'
 import { STALE_MS } from '../../core/reservation/purchase-limits'
 import { isExtensionDue } from './extend'
 import { BEGIN_NOTICE_MS, earlyEnd, IDLE_WARNING_MS, newsOf, warningAbout } from './news'
@@ -15,7 +15,7 @@ export interface HoldFacts {
   strays?: readonly OwnedReservation[]
   /** The reservation; missing if the provider does not report it. */
   reservation: OwnedReservation | undefined
-  held: HeldSoFar
+  held: HoldState
   /** Id of the reservation in commands. */
   reservationId: string
   rule: PurchaseRule
@@ -67,7 +67,7 @@ function judged(facts: HoldFacts): HoldOutcome {
   const isStillIdle = held.reservation !== undefined && isIdle(held.reservation)
   const idleMs = !isIdle(reservation) ? 0 : isStillIdle ? held.idleMs + facts.elapsedMs : held.idleMs
   const state = stateOf(reservation)
-  const next: HeldSoFar = {
+  const next: HoldState = {
     ...unlistedOf(paidOf(held, reservation), reservation),
     state,
     reservation,
@@ -111,7 +111,7 @@ function returned(facts: HoldFacts): HoldOutcome {
 }
 
 /** Returns the paid amount, including an extension once its payment is certain. Lists may not show the extension for a while. */
-function paidOf(held: HeldSoFar, { endsAtMs = 0, extension }: OwnedReservation): HeldSoFar {
+function paidOf(held: HoldState, { endsAtMs = 0, extension }: OwnedReservation): HoldState {
   const { extending, ...rest } = held
   if (extending === undefined) return held
   const isShown = extension?.endsAtMs === extending.endsAtMs && extension.boughtAtMs === extending.boughtAtMs
@@ -126,7 +126,7 @@ function paidOf(held: HeldSoFar, { endsAtMs = 0, extension }: OwnedReservation):
 }
 
 /** Forgets the end of an extension that the list shows now. */
-function unlistedOf({ extendedToMs, ...held }: HeldSoFar, reservation: OwnedReservation): HeldSoFar {
+function unlistedOf({ extendedToMs, ...held }: HoldState, reservation: OwnedReservation): HoldState {
   const isListed = (boughtUntilMs(reservation) ?? 0) >= (extendedToMs ?? 0)
   return isListed ? held : { ...held, extendedToMs }
 }
@@ -185,7 +185,7 @@ function billedMs({ reservation, held: { releasedForMs }, elapsedMs }: HoldFacts
   return hasNoEffect ? beforeMs + releasedForMs + elapsedMs : beforeMs
 }
 
-function whyRelease({ rule, reservation }: HoldFacts, next: HeldSoFar): string | undefined {
+function whyRelease({ rule, reservation }: HoldFacts, next: HoldState): string | undefined {
   if (reservation?.kind !== 'hourly' || reservation.phase !== 'active') return undefined
   const { spendMaxMicroUsd, idleMaxMs } = rule
   if (idleMaxMs !== undefined && next.idleMs >= idleMaxMs)
@@ -231,7 +231,7 @@ function strayWarning({ strays = [], reservationId }: HoldFacts): { warning: str
   return { warning: `${what} was bought for ${reservationId}, too, in addition to its own. ${how}` }
 }
 
-function idleWarning({ idleMs, idleMicroUsd, reservation }: HeldSoFar): { warning: string } | undefined {
+function idleWarning({ idleMs, idleMicroUsd, reservation }: HoldState): { warning: string } | undefined {
   if (idleMs < IDLE_WARNING_MS || reservation === undefined) return undefined
   const { total, idleMicroUsdPerHour = 0, kind } = reservation
   const cost =

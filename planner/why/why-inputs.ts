@@ -17,7 +17,7 @@ function told(lines: readonly Line[]): DecisionInput[] {
   return lines.flatMap(([name, text]) => (text === undefined || text === '' ? [] : [{ name, text }]))
 }
 
-/** What a plan was made from; a damaged record may have only some of it. */
+/** Inputs of a plan; a damaged record may have only some of them. */
 export function planInputs(
   input: Partial<PlanInput>,
   {

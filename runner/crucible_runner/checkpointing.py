@@ -5,7 +5,7 @@ from typing import Callable, List, Optional
 
 from .checkpoint.history import RestoreBook
 from .checkpoint.overdue import Overdue
-from .checkpoint.restore import Found, Restored
+from .checkpoint.restore import StoredCheckpoints, Restored
 from .checkpoint.scan import Filter
 from .checkpoint.scanner import Rules, Scanner
 from .checkpoint.sending import Settings
@@ -63,7 +63,7 @@ class Checkpointing:
     def note_restored(self, restored: Optional[Restored]) -> None:
         self.restored = restored
 
-    def begin(self, found: Found, pids: Callable[[], List[int]]) -> None:
+    def begin(self, found: StoredCheckpoints, pids: Callable[[], List[int]]) -> None:
         """Runs before the command can write anything: the present files are not a new checkpoint. `pids` names the command's processes."""
         context, checkpoint = self._context, self._order["checkpoint"]
         self.uploads.begin(found, context.clock, context.remark, pids)

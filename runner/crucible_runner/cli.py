@@ -67,10 +67,10 @@ def _parser() -> argparse.ArgumentParser:
         "--grant-file", metavar="FILE", help="credentials for the store to begin with (a grant), where it asks for some"
     )
     run.add_argument(
-        "--power-off", metavar="COMMAND", help="run by sh when the attempt is over, however it ended"
+        "--power-off", metavar="COMMAND", help="run by sh after the attempt, whatever its outcome"
     )
     run.add_argument(
-        "--notice-file", metavar="FILE", help="where the provider's notice will be, whatever the order says"
+        "--notice-file", metavar="FILE", help="file of the provider's notice, instead of the one in the order"
     )
     run.add_argument(
         "--user", metavar="UID", type=_user, help="run the job's commands as this user and group; only root can (Linux)"
@@ -101,5 +101,5 @@ def _user(text: str) -> int:
 
 def _number(text: str) -> int:
     if re.fullmatch(r"[1-9]\d*", text) is None:
-        raise argparse.ArgumentTypeError("%r must be a whole number from 1 up" % text)
+        raise argparse.ArgumentTypeError("%r must be a whole number of at least 1" % text)
     return int(text)

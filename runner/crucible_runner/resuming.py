@@ -5,7 +5,7 @@ from typing import Optional, Set
 
 from .attempt import Attempt
 from .checkpoint.evidence import COMPLETE
-from .checkpoint.restore import Found, Restorer
+from .checkpoint.restore import StoredCheckpoints, Restorer
 from .endings import Ending
 from .keys import CheckpointId
 from .paths import remove_tree
@@ -26,14 +26,14 @@ class Resuming:
         self._names_before: Optional[Set[str]] = None
         """The names that the bundle has put into the checkpoint directory."""
 
-    def restore(self) -> Found:
+    def restore(self) -> StoredCheckpoints:
         """Raises `GaveUp` when the store does not answer in time and `OSError` when the disk refuses a write."""
         context, checkpointing, order = self._context, self._checkpointing, self._attempt.order
         self._attempt.enter("restoring")
         checkpointing.prepare()
         self._clear(checkpointing.directory)
         restorer = Restorer(context.store, context.keys, order["jobId"], self._attempt.stopping.patience)
-        found: Found = restorer.restore(
+        found: StoredCheckpoints = restorer.restore(
             order["attempt"],
             checkpointing.directory,
             context.paths.restoring,
@@ -74,7 +74,7 @@ class Resuming:
         checkpointing.uploads.give_up()
         return True
 
-    def may_run(self, found: Found) -> bool:
+    def may_run(self, found: StoredCheckpoints) -> bool:
         """Whether the command may be run again. Without a checkpoint it may when none of the checkpoints that it failed on was complete."""
         if found.restored is not None or self._may_start_over:
             return True

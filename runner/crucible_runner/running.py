@@ -6,7 +6,7 @@ from typing import Dict, List, Optional
 
 from .attempt import Attempt
 from .checkpoint.last_save import LastSave
-from .checkpoint.restore import Found
+from .checkpoint.restore import StoredCheckpoints
 from .control.stop import Drain
 from .documents import dump
 from .endings import DRAIN_WORDS, Ending, Failed, stopped_early
@@ -88,7 +88,7 @@ class Running:
         login = self._attempt.order.get("imageLogin")
         return login and Login(login["username"], self._facts.image_password)
 
-    def run(self, found: Found) -> Ending:
+    def run(self, found: StoredCheckpoints) -> Ending:
         """Runs the command to its end."""
         attempt, context = self._attempt, self._context
         place = Place(context.paths.work, self._checkpointing.walls().holds)
@@ -111,12 +111,12 @@ class Running:
         self.is_tracker_refused = self._is_tracker_refused(end)
         return judge(end, drain.reason if drain is not None else None, context.progress.is_done())
 
-    def _resume_from(self, found: Found) -> str:
+    def _resume_from(self, found: StoredCheckpoints) -> str:
         if found.restored is None:
             return ""
         return os.path.normpath(os.path.join(self._checkpointing.directory, found.restored.resume_path))
 
-    def _start(self, text: str, found: Optional[Found] = None) -> Workload:
+    def _start(self, text: str, found: Optional[StoredCheckpoints] = None) -> Workload:
         environment = workload_environment(self._facts, os.environ)
         user, wanted = self._context.options.user, self._attempt.order.get("shell")
         whynot = None if user is None else why_unreachable(text, user)
@@ -126,7 +126,7 @@ class Running:
         command.append(text if found is None else with_wait(text, wanted))
         return self._launch(self._workload(waits=found is not None), command, environment, found)
 
-    def _start_container(self, docker: str, found: Found) -> Workload:
+    def _start_container(self, docker: str, found: StoredCheckpoints) -> Workload:
         attempt, order, paths = self._attempt, self._attempt.order, self._context.paths
         attempt.enter("setup" if order["setup"] is not None else "running")
         inside = container_environment(self._facts, os.environ)
@@ -144,7 +144,7 @@ class Running:
         return Workload(machine, Sink(context.book, context.progress, self._attempt.tracking.see), self._docker)
 
     def _launch(
-        self, workload: Workload, command: List[str], environment: Dict[str, str], found: Optional[Found]
+        self, workload: Workload, command: List[str], environment: Dict[str, str], found: Optional[StoredCheckpoints]
     ) -> Workload:
         self.is_command_running = found is not None
         if found is not None:

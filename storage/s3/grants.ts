@@ -1,7 +1,7 @@
 import type { AssumeRoleCommandOutput, STSClient } from '@aws-sdk/client-sts'
 import type { Grant } from '../../core/grants'
 import { HOUR_MS, SECOND_MS } from '../../core/time/time'
-import type { Granter, GrantWish } from '../grants'
+import type { Granter, GrantRequest } from '../grants'
 import { StoreError } from '../store'
 import { readS3Environment, silenceSdk } from './config'
 import { s3ErrorOf } from './errors'
@@ -51,7 +51,7 @@ class S3Granter implements Granter {
     return this.#durationMsMax
   }
 
-  async grant(wish: GrantWish): Promise<Grant> {
+  async grant(wish: GrantRequest): Promise<Grant> {
     const durationMs = Math.max(SESSION_MS_MIN, Math.min(wish.durationMs, this.#durationMsMax))
     try {
       return await this.#ask(wish, durationMs)
@@ -71,7 +71,7 @@ class S3Granter implements Granter {
     ;(await client)?.destroy()
   }
 
-  async #ask({ jobId, attempt }: GrantWish, durationMs: number): Promise<Grant> {
+  async #ask({ jobId, attempt }: GrantRequest, durationMs: number): Promise<Grant> {
     silenceSdk()
     const sts = await import('@aws-sdk/client-sts')
     this.#client ??= Promise.resolve(new sts.STSClient(this.#clientConfig()))

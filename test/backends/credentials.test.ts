@@ -56,7 +56,7 @@ describe('credentials', () => {
   it.each([0o640, 0o604, 0o644])('in a file that others can read come with a warning (%o)', (mode) => {
     written(mode)
     const { problem } = findCredentials(source(), {})!
-    expect(problem).toMatchObject({ severity: 'warning', remedy: `Close the file: chmod 600 ${path}` })
+    expect(problem).toMatchObject({ severity: 'warning', remedy: `Make the file private: chmod 600 ${path}` })
     expect(JSON.stringify(problem)).not.toContain('WXYZ')
   })
 

@@ -45,7 +45,7 @@ import type { LookContext, ReservingBackend } from '../../backends/backend'
 import { BackendError } from '../../backends/errors'
 import type {
   CapacityQuote,
-  CapacityWish,
+  CapacityRequest,
   OwnedReservation,
   ReservationKind,
   ReservationOrder,
@@ -69,7 +69,7 @@ export function describeReserving(name: string, makeHarness: () => Promise<Reser
     })
     afterEach(() => h.dispose())
 
-    const quoted = async (wish: CapacityWish): Promise<CapacityQuote> => {
+    const quoted = async (wish: CapacityRequest): Promise<CapacityQuote> => {
       const [quote] = await reserving.reservable(wish, patiently())
       if (quote === undefined) throw new Error('nothing is for sale')
       return quote
@@ -82,7 +82,7 @@ export function describeReserving(name: string, makeHarness: () => Promise<Reser
       backend: 'any',
       quote,
     })
-    const buy = async (wish: CapacityWish): Promise<OwnedReservation> =>
+    const buy = async (wish: CapacityRequest): Promise<OwnedReservation> =>
       boughtOf(await reserving.reserve(orderOf(await quoted(wish)), patiently()))
     const seen = async (id: string): Promise<OwnedReservation | undefined> =>
       (await reserving.reservations(patiently())).find((one) => one.id === id)
@@ -310,7 +310,7 @@ export function describeReserving(name: string, makeHarness: () => Promise<Reser
     })
 
     describe('extensions', () => {
-      const longer = async (): Promise<{ bought: OwnedReservation; wish: CapacityWish }> => {
+      const longer = async (): Promise<{ bought: OwnedReservation; wish: CapacityRequest }> => {
         const bought = await buy(h.wish('prepaid'))
         await h.settlePayment(bought.id)
         const wish = { ...h.wish('prepaid'), durationMs: DAY_MS, extends: refOf(bought) }

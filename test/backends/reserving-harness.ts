@@ -1,6 +1,6 @@
 import type { ReservingBackend } from '../../backends/backend'
 import type { Offer } from '../../core/offer'
-import type { CapacityWish, ReservationKind } from '../../core/reservation/reservation'
+import type { CapacityRequest, ReservationKind } from '../../core/reservation/reservation'
 
 /** A purchase that the provider really made, as its bill shows it. */
 export interface TruePurchase {
@@ -19,11 +19,11 @@ export interface ReservingHarness {
   offered(id: string, deployment: string): Promise<Offer | undefined>
   nowMs(): number
   /** A wish that can be bought in the first part, and for `hourly` in both. */
-  wish(kind: ReservationKind): CapacityWish
+  wish(kind: ReservationKind): CapacityRequest
   /** A start in the future that is sold with a commitment. */
-  committedWish(): CapacityWish
+  committedWish(): CapacityRequest
   /** A wish that the provider never sells. */
-  neverSold(): CapacityWish
+  neverSold(): CapacityRequest
   /** Other customers buy everything. */
   sellOut(): Promise<void>
   /** Every price is higher from now on. */

@@ -31,7 +31,7 @@ describe('the pages of the command line', () => {
     expect(all).toContain('--max-interruptions <count>')
   })
 
-  it('tell the JSON of every command', () => {
+  it('document the JSON of every command', () => {
     const rows = [...read('cli.md').matchAll(/^\| `([\w-]+)` \| .*`/gm)].map(([, name]) => name)
     expect(rows.filter((name) => COMMANDS.some((command) => command.name === name))).toEqual(
       COMMANDS.map(({ name }) => name),

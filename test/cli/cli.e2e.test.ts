@@ -101,7 +101,7 @@ describe('a job that loses two machines while somebody follows it', () => {
     expect(followed.map(({ attempt }) => attempt)).toEqual([...followed.map(({ attempt }) => attempt)].sort())
   })
 
-  it('tells its secret to the program only', async () => {
+  it('passes its secret to the program only', async () => {
     expect(followed.filter(({ m }) => m.startsWith('secret')).map(({ m }) => m)).toContain(
       'secret of 8 letters: ***',
     )
@@ -279,7 +279,7 @@ describe('garbage collection', () => {
     return verdicts.filter(({ owner }) => owner === `${id}-1`)
   }
 
-  it('tells what its schedule did last, and doctor that it did', async () => {
+  it('reports its last scheduled run, also in doctor', async () => {
     id = await stage.submit('--env', `GATE=${stage.gate()}`)
     await stage.untilShown(id, hasSaved(1))
     await stage.temporal((client) => client.schedule.getHandle(GARBAGE_COLLECTION_SCHEDULE_ID).trigger())
@@ -315,7 +315,7 @@ describe('garbage collection', () => {
 })
 
 describe('each command', () => {
-  it('prints the JSON that docs/reference/cli.md tells', async () => {
+  it('prints the JSON that docs/reference/cli.md documents', async () => {
     const id = await stage.submit('--name', 'table', '--env', 'STEPS=5')
     await stage.untilShown(id, isOver)
     const cases: [string, ...string[]][] = [
@@ -343,7 +343,7 @@ describe('each command', () => {
     expect(Object.keys(stage.dev.document).sort()).toEqual(['schema', ...keys.get('dev')!].sort())
   })
 
-  it('ends with the code that docs/reference/cli.md tells', async () => {
+  it('ends with the exit code that docs/reference/cli.md documents', async () => {
     const failing = await crucible.run('submit', 'train.py', '--env', 'STEPS=x', '-f')
     expect(failing).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/failed in .*ValueError/) })
     expect((await crucible.run('submit', 'train.py', '--gpus', '64', '-f')).exitCode).toBe(3)

@@ -51,7 +51,7 @@ describe('a submission of a script', () => {
     expect(spec.inferred!.map(({ field }) => field)).toEqual(['run'])
   })
 
-  it('reads nothing if told so', async () => {
+  it('is not filled in from the script if the flag forbids it', async () => {
     const { spec, stderr } = await dryRun('torch-epochs-full', '--no-analyze')
     expect(spec).toMatchObject({ run: 'python3 train.py', isInterruptible: false, checkpoint: {} })
     expect(spec).not.toHaveProperty('inferred')

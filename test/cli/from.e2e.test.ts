@@ -64,7 +64,7 @@ describe('a job that was cancelled', () => {
 })
 
 describe('a job that failed before it saved anything', () => {
-  it('says how to start over, and cannot be gone on from', async () => {
+  it('says how to start over, and cannot be continued', async () => {
     writeFileSync(join(stage.folder, 'fail.py'), 'raise SystemExit(3)\n')
     const { id } = await stage.crucible.json<{ id: string }>('submit', 'fail.py', '--max-failures', '0')
     await stage.untilShown(id, isOver)

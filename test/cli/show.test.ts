@@ -170,7 +170,7 @@ describe('a job for people', () => {
     expect(shown({ attempts: [attempt({})] }).filter((line) => line.startsWith('saving'))).toEqual([])
   })
 
-  it('says what its newest checkpoint is worth, its source, and what its runner warns of', () => {
+  it('shows the state and source of its newest checkpoint, and the warnings of its runner', () => {
     const text = 'No complete checkpoint for 20 min: out/log.txt is held open by pid 123.'
     const unknown = { id: '000000000003-1', step: 3, attempt: 1, isStepKnown: false }
     const lines = shown({
@@ -204,7 +204,7 @@ describe('a job for people', () => {
   })
 
   it('says why it is where it is, the image that had to be replaced included', () => {
-    const note = "the job's previous image, ami-1, is gone: ami-2 takes its place"
+    const note = "the job's previous image, ami-1, no longer exists; ami-2 replaces it"
     expect(shown({ placementReasons: ['$0.30/h', note] })).toContain(`chosen for | $0.30/h; ${note}`)
     expect(shown({ placementReasons: [note], state: 'succeeded' }).join()).not.toContain(note)
   })
@@ -271,7 +271,7 @@ describe('crucible events', () => {
   })
   const events = (...flags: string[]): Promise<Answer> => world.run('events', JOB, ...flags)
 
-  it('ends with what a lost machine knew, as many lines as it has', async () => {
+  it('ends with the last messages of a lost machine', async () => {
     const diagnosis: Diagnosis = {
       atMs: NOW,
       machine: 'machine-1',

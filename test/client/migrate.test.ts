@@ -50,7 +50,7 @@ describe('a migration to where the job cannot run', () => {
     })
   })
 
-  it('does not blame the job for what there is not at all', async () => {
+  it('does not blame the job for capacity that does not exist', async () => {
     refusing(other)
     await expect(asked()).rejects.toMatchObject({
       message: `${JOB} does not move: ec2:reserved is not configured in this deployment.`,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Client } from '@temporalio/client'
 import { reserve, type Reserved } from '../../client/reservation/reserve'
-import type { CapacityWish } from '../../core/reservation/reservation'
+import type { CapacityRequest } from '../../core/reservation/reservation'
 import type { PurchaseRule } from '../../core/reservation/reserving'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import { ClientWorld, NOW } from './world'
@@ -36,10 +36,10 @@ function named(name: string): Error {
 
 /** As `--from 2d --start-by 9d --end-by 20d` and the end of the search, counted from the moment of the command. */
 function ask(
-  changes: { wish?: Partial<CapacityWish>; rule?: Partial<PurchaseRule>; takesMs?: number } = {},
+  changes: { wish?: Partial<CapacityRequest>; rule?: Partial<PurchaseRule>; takesMs?: number } = {},
 ): Promise<Reserved> {
   const nowMs = world.nowMs - (changes.takesMs ?? 0)
-  const wish: CapacityWish = {
+  const wish: CapacityRequest = {
     backend: 'ec2',
     kind: 'prepaid',
     types: ['p5'],

@@ -91,7 +91,7 @@ env:
       'run: x\nresources: none',
       '2:12: resources must be a mapping of names to values, but is "none". Write, for example, resources: { gpus: 1, gpu_memory: 24GB }.',
     ],
-    ['run: x\nresources: {gpus: 65}', '2:19: resources.gpus "65" is too much. Write at most 64.'],
+    ['run: x\nresources: {gpus: 65}', '2:19: resources.gpus "65" is too large. Write at most 64.'],
     [
       'run: x\nresources: {cpus: 1.5}',
       '2:19: resources.cpus "1.5" is not a whole number or a range of them. Write 4, 16+ (at least), 2..8 (from, to) or ..8 (at most).',
@@ -114,10 +114,10 @@ env:
     ],
     [
       'run: x\nresources: {memory: 2000000TB}',
-      '2:21: resources.memory "2000000TB" is too much. Write at most 1048576GiB.',
+      '2:21: resources.memory "2000000TB" is too large. Write at most 1048576GiB.',
     ],
     // Time and money
-    ['run: x\nduration: 0s', '2:11: duration "0s" is too little. Write at least 1s.'],
+    ['run: x\nduration: 0s', '2:11: duration "0s" is too small. Write at least 1s.'],
     [
       'run: x\nduration: 10h on A1000',
       '2:11: duration the training speed of "A1000" is unknown. Write the duration on a GPU type whose speed is known, such as A100.',
@@ -126,7 +126,7 @@ env:
       'run: x\nduration: 10h on',
       '2:11: duration "10h on" is not a duration. Write days, hours, minutes and seconds in this order, such as 90s, 30m, 2h, 1d12h or 1.5h.',
     ],
-    ['run: x\nduration: 9999d', '2:11: duration "9999d" is too much. Write at most 366d.'],
+    ['run: x\nduration: 9999d', '2:11: duration "9999d" is too large. Write at most 366d.'],
     [
       'run: x\ndeadline: 2026-11-21T11:59Z',
       '2:11: deadline is in the past. Write a later one, or a duration from now such as 36h.',
@@ -135,8 +135,8 @@ env:
       'run: x\ndeadline: 2027-01-01 10:00',
       '2:11: deadline "2027-01-01 10:00" has no time zone. Write 2027-01-01 10:00Z for UTC, or add an offset such as +01:00.',
     ],
-    ['run: x\nbudget: 0', '2:9: budget "0" is too little. Write at least $0.01.'],
-    ['run: x\nbudget: 1e9', '2:9: budget "1000000000" is too much. Write at most $100000000.00.'],
+    ['run: x\nbudget: 0', '2:9: budget "0" is too small. Write at least $0.01.'],
+    ['run: x\nbudget: 1e9', '2:9: budget "1000000000" is too large. Write at most $100000000.00.'],
     [
       'run: x\noptimize: cheap',
       '2:11: optimize must be one of cost, time, reliability, balanced, speed, but is "cheap". Write, for example, optimize: time.',
@@ -200,7 +200,7 @@ env:
       'run: x\ncheckpoint: {quiet: 10}',
       '2:21: checkpoint.quiet "10" is not a duration. Add its unit: 10s, 10m, 10h or 10d.',
     ],
-    ['run: x\ncheckpoint: {quiet: 0s}', '2:21: checkpoint.quiet "0s" is too little. Write at least 1s.'],
+    ['run: x\ncheckpoint: {quiet: 0s}', '2:21: checkpoint.quiet "0s" is too small. Write at least 1s.'],
     [
       'run: x\ncheckpoint: {signal: SIGUSR}',
       '2:22: checkpoint.signal must be one of SIGTERM, SIGUSR1, SIGUSR2, SIGINT, but is "SIGUSR". Write SIGUSR1.',

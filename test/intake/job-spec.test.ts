@@ -88,7 +88,7 @@ describe('checkJobSpec', () => {
     expect(complaints({ ...MINIMAL, env })).toEqual([])
     expect(complaints({ ...MINIMAL, env: { ...env, C: 'ü'.repeat(1_000) } })).toEqual([
       expect.stringMatching(
-        /^the job has \d+ bytes of at most 65536\. Put long commands and values into files/,
+        /^the job has \d+ bytes \(maximum 65536\)\. Put long commands and values into files/,
       ),
     ])
   })

@@ -8,7 +8,7 @@ import type { TypesInStock } from '../../backends/lambda/api'
 import { parseLambdaConfig, type LambdaConfig } from '../../backends/lambda/config'
 import type { Host as LambdaHost } from '../../backends/lambda/host'
 import { offers as lambdaOffers } from '../../backends/lambda/offers'
-import { createSeen } from '../../backends/lambda/seen'
+import { createMarketMemory } from '../../backends/lambda/market-memory'
 import { CAPABILITIES as MODAL_CAPABILITIES } from '../../backends/modal'
 import { API as MODAL_API } from '../../backends/modal/documents'
 import { MODAL_GPUS } from '../../backends/modal/gpus'
@@ -121,7 +121,7 @@ async function lambdaCatalog(request: ResourceRequest): Promise<Offer[]> {
     config: { types: [] },
     deps: { clock: () => LAMBDA_READ_MS },
     api: { types: async () => types },
-    seen: createSeen(() => LAMBDA_READ_MS),
+    seen: createMarketMemory(() => LAMBDA_READ_MS),
   } as unknown as LambdaHost
   return asRead(await lambdaOffers(host, request, { signal: new AbortController().signal }))
 }

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
 import type { JobSpec } from '../../core/job/job'
 import { HOUR_MS } from '../../core/time/time'
-import { WISHES } from '../../planner/plan/wishes'
+import { REQUIREMENTS } from '../../planner/plan/requirements'
 import { offer, request, SPEC } from './wishes'
 
 describe('a wish', () => {
   it('for a deadline has steps that grow with it, up to a year', () => {
-    const hours = WISHES.deadline!.limit!.values.map((ms) => ms / HOUR_MS)
+    const hours = REQUIREMENTS.deadline!.limit!.values.map((ms) => ms / HOUR_MS)
     const upTo = (from: number, to: number, step: number) =>
       Array.from({ length: (to - from) / step }, (_, index) => from + step * (index + 1))
     expect(hours).toEqual([
@@ -20,7 +20,7 @@ describe('a wish', () => {
 
   it('for a resource leaves the others as they are', () => {
     const without = (code: 'memory' | 'accelerator', resources: JobSpec['resources']) =>
-      WISHES[code]!.without(request([], { spec: { ...SPEC, resources } })).spec
+      REQUIREMENTS[code]!.without(request([], { spec: { ...SPEC, resources } })).spec
     const memoryGiB = { min: 32 }
     expect(without('memory', { gpus: { min: 2 }, memoryGiB }).resources).toEqual({ gpus: { min: 2 } })
     const plain = without('memory', { cpus: { min: 2 }, memoryGiB })
@@ -43,6 +43,6 @@ describe('a wish', () => {
   ] as const)('for %s: %d make a job slower that asks for %j: %s', (code, count, resources, isSlower) => {
     const spec = { ...SPEC, resources: { ...resources } } as JobSpec
     const machine = offer({ shape: { ...offer().shape, [code]: count } })
-    expect(WISHES[code]!.isSlower!(machine, request([], { spec }))).toBe(isSlower)
+    expect(REQUIREMENTS[code]!.isSlower!(machine, request([], { spec }))).toBe(isSlower)
   })
 })

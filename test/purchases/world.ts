@@ -1,6 +1,6 @@
 import { microUsd } from '../../core/money/money'
 import type { PurchaseRule } from '../../core/reservation/reserving'
-import type { CapacityWish } from '../../core/reservation/reservation'
+import type { CapacityRequest } from '../../core/reservation/reservation'
 import { DAY_MS, MINUTE_MS } from '../../core/time/time'
 import { StoreError } from '../../storage/store'
 import { RealClock } from '../backends/scripted/clock'
@@ -57,7 +57,7 @@ export const LOOK_PAUSES_MS = [0, 100, 200, 400, 700, 1_000, 1_600]
 /** No request leaves a worker later than this after its mark. */
 export const SENT_WITHIN_MS = 1_200
 
-export function wishOf(backend: string): CapacityWish {
+export function wishOf(backend: string): CapacityRequest {
   const latestStartAtMs = Date.now() + 40 * DAY_MS
   return { backend, kind: 'prepaid', types: ['v100'], count: 4, durationMs: DAY_MS, latestStartAtMs }
 }

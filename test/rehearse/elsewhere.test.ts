@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Beat, RunnerResult } from '../../core/documents'
 import type { Host, Machine, Part } from '../../rehearse/host'
 import { rehearse } from '../../rehearse/rehearsal'
-import type { Seen } from '../../rehearse/seen'
+import type { RehearsalFacts } from '../../rehearse/seen'
 import { putDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { openStore } from '../../storage/open-store'
@@ -106,7 +106,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-function rehearsed(host: Host, signal = AbortSignal.timeout(patient(30_000))): Promise<Seen> {
+function rehearsed(host: Host, signal = AbortSignal.timeout(patient(30_000))): Promise<RehearsalFacts> {
   const options = { host, directory: null, forMs: 600_000, interruptions: 1, now: Date.now, signal }
   return rehearse({ ...options, say: () => undefined })
 }

@@ -2,20 +2,20 @@ import { describe, expect, it } from '@jest/globals'
 import { checkpointId } from '../../core/job/checkpoint'
 import { judge, type Report } from '../../rehearse/judge'
 import type {
-  AttemptSeen,
-  CheckpointSeen,
-  FileSeen,
-  LifeSeen,
-  RestoreSeen,
-  Seen,
-  StepSeen,
+  RehearsedAttempt,
+  RehearsedCheckpoint,
+  RehearsedFile,
+  RehearsedLife,
+  RehearsedRestore,
+  RehearsalFacts,
+  RehearsedStep,
   StrikeDone,
 } from '../../rehearse/seen'
 
 const STEP_MS = 100
 
 /** The attempt's steps from one to another, as an attempt that began at `atMs` makes them. */
-function steps(from: number, to: number, { atMs = 0, lossOf = smooth } = {}): StepSeen[] {
+function steps(from: number, to: number, { atMs = 0, lossOf = smooth } = {}): RehearsedStep[] {
   return Array.from({ length: to - from + 1 }, (_, index) => {
     const step = from + index
     return { step, loss: lossOf(step), atMs: atMs + index * STEP_MS }
@@ -26,11 +26,15 @@ function smooth(step: number): number {
   return 10 / (1 + step / 10)
 }
 
-function file(step: number, changes: Partial<FileSeen> = {}): FileSeen {
+function file(step: number, changes: Partial<RehearsedFile> = {}): RehearsedFile {
   return { path: `model-${step}.bin`, sizeBytes: 1_000, digest: `model of ${step}`, ...changes }
 }
 
-function checkpoint(step: number, attempt: number, changes: Partial<CheckpointSeen> = {}): CheckpointSeen {
+function checkpoint(
+  step: number,
+  attempt: number,
+  changes: Partial<RehearsedCheckpoint> = {},
+): RehearsedCheckpoint {
   return {
     id: checkpointId(step, attempt),
     step,
@@ -38,7 +42,7 @@ function checkpoint(step: number, attempt: number, changes: Partial<CheckpointSe
     isStepKnown: true,
     revision: 1,
     state: 'complete',
-    evidence: { kind: 'next', text: 'the next checkpoint was begun' },
+    evidence: { kind: 'next', text: 'the next checkpoint started' },
     savedAtMs: step * STEP_MS,
     saveMs: 50,
     totalBytes: 1_000,
@@ -47,7 +51,7 @@ function checkpoint(step: number, attempt: number, changes: Partial<CheckpointSe
   }
 }
 
-function attempt(number: number, changes: Partial<AttemptSeen> = {}): AttemptSeen {
+function attempt(number: number, changes: Partial<RehearsedAttempt> = {}): RehearsedAttempt {
   return {
     number,
     beganAtMs: 0,
@@ -62,12 +66,12 @@ function attempt(number: number, changes: Partial<AttemptSeen> = {}): AttemptSee
   }
 }
 
-function restored(from: CheckpointSeen, changes: Partial<RestoreSeen> = {}): RestoreSeen {
+function restored(from: RehearsedCheckpoint, changes: Partial<RehearsedRestore> = {}): RehearsedRestore {
   return { checkpoint: from, atMs: 0, outcome: 'went-on', message: null, ...changes }
 }
 
 const KILL: StrikeDone = { moment: 'during-save', manner: 'kill', isAtMoment: true, atMs: 2_500, noticeMs: 0 }
-const UNDISTURBED: LifeSeen = {
+const UNDISTURBED: RehearsedLife = {
   attempts: [
     attempt(1, { steps: steps(1, 60), saved: [10, 20, 30, 40, 50].map((step) => checkpoint(step, 1)) }),
   ],
@@ -75,12 +79,12 @@ const UNDISTURBED: LifeSeen = {
 }
 
 /** The undisturbed run, with these checkpoints. */
-function saving(saved: CheckpointSeen[]): LifeSeen {
+function saving(saved: RehearsedCheckpoint[]): RehearsedLife {
   return { ...UNDISTURBED, attempts: [{ ...UNDISTURBED.attempts[0]!, saved }] }
 }
 
 /** A checkpoint in a folder of its own. */
-function saved(step: number): CheckpointSeen {
+function saved(step: number): RehearsedCheckpoint {
   return checkpoint(step, 1, { files: [file(step, { path: `checkpoint-${step}/model.bin` })] })
 }
 /** Killed at step 25, resumed from step 20. */
@@ -95,7 +99,7 @@ const SECOND = attempt(2, {
   saved: [30, 40].map((step) => checkpoint(step, 2)),
 })
 
-function judged(attempts: AttemptSeen[], changes: Partial<Seen> = {}): Report {
+function judged(attempts: RehearsedAttempt[], changes: Partial<RehearsalFacts> = {}): Report {
   const interrupted = { attempts, outputs: {} }
   return judge({
     directory: null,
@@ -136,7 +140,7 @@ describe('the judgement of a rehearsal', () => {
   })
 
   it('fails a program that ends without a file that it keeps without interruptions, or with a path that leads nowhere', () => {
-    const end: AttemptSeen['end'] = { outcome: 'succeeded', reason: 'completed', message: '', exitCode: 0 }
+    const end: RehearsedAttempt['end'] = { outcome: 'succeeded', reason: 'completed', message: '', exitCode: 0 }
     const named = (file: string, inner: string, exists: boolean) => ({
       file,
       path: `/jobs/train/${inner}`,
@@ -152,7 +156,7 @@ describe('the judgement of a rehearsal', () => {
       outputs: {},
       kept: { paths, named: [best, temporary] },
     }
-    const checksOf = (kept: LifeSeen['kept']) => {
+    const checksOf = (kept: RehearsedLife['kept']) => {
       const first = { ...FIRST, saved: [10, 20].map(saved) }
       const second = { ...SECOND, restores: [restored(saved(20))], saved: [saved(50)], end }
       const interrupted = { attempts: [first, second], outputs: {}, kept }
@@ -219,7 +223,7 @@ describe('the judgement of a rehearsal', () => {
     const life = [10, 20, 30].map((step) => checkpoint(step, 1))
     const quiet = checkpoint(30, 1, { state: 'quiet' })
     const first = { ...FIRST, steps: steps(1, 35), saved: life }
-    const from = (step: number): AttemptSeen =>
+    const from = (step: number): RehearsedAttempt =>
       attempt(2, { restores: [restored(quiet)], steps: steps(step, step + 24) })
     expect(judged([first, from(21)]).resumes).toMatchObject([{ kind: 'right' }])
     expect(judged([first, from(11)]).resumes).toMatchObject([{ kind: 'ignored' }])
@@ -261,7 +265,7 @@ describe('the judgement of a rehearsal', () => {
   })
 
   it('takes one different file without a step in its name for a save that the undisturbed run made unseen', () => {
-    const unnamed = (step: number, number: number, digest = `model of ${step}`): CheckpointSeen =>
+    const unnamed = (step: number, number: number, digest = `model of ${step}`): RehearsedCheckpoint =>
       checkpoint(step, number, { isStepKnown: false, files: [file(step, { path: 'model.bin', digest })] })
     const undisturbed = {
       ...UNDISTURBED,
@@ -279,7 +283,7 @@ describe('the judgement of a rehearsal', () => {
   })
 
   it('does not compare files that differ without any interruption, such as ones with a time in them', () => {
-    const timed = (step: number, number: number): CheckpointSeen =>
+    const timed = (step: number, number: number): RehearsedCheckpoint =>
       checkpoint(step, number, { files: [file(step, { digest: `at ${number}.${step}` })] })
     const lossOf = (step: number): number => smooth(step) * 1.001
     const report = judged([
@@ -323,7 +327,7 @@ describe('the judgement of a rehearsal', () => {
     ['begins from the beginning although there is one before', [10], 1, 'ignored', false],
     ['continues from it', [10], 21, 'right', false],
   ])('of a program that finds a torn checkpoint and %s', (_, before, firstStep, kind, survives) => {
-    const whole = (step: number): CheckpointSeen =>
+    const whole = (step: number): RehearsedCheckpoint =>
       checkpoint(step, 1, { files: [file(step), file(step, { path: `done-${step}` })] })
     const undisturbed = saving([10, 20, 30, 40].map(whole))
     const torn = checkpoint(20, 1)
@@ -351,7 +355,7 @@ describe('the judgement of a rehearsal', () => {
   })
 
   it('takes no text for torn that has a few digits less', () => {
-    const text = (step: number, sizeBytes: number): CheckpointSeen =>
+    const text = (step: number, sizeBytes: number): RehearsedCheckpoint =>
       checkpoint(step, 1, { files: [file(step, { sizeBytes })] })
     const short = text(20, 22)
     const undisturbed = saving([text(20, 24), text(30, 24)])
@@ -396,7 +400,7 @@ describe('the judgement of a rehearsal', () => {
     } as const
     const failed = attempt(2, { restores: [restored(checkpoint(20, 1), { outcome: 'failed' })], end })
     const report = judged([FIRST, failed], { undisturbed })
-    expect(report.summary).toMatch(/after an interruption the program fails: no trainer_state\.json\.$/)
+    expect(report.summary).toMatch(/the program fails after an interruption: no trainer_state\.json\.$/)
     expect(report.changes[0]!.yaml).toBe('checkpoint:\n  complete: trainer_state.json')
   })
 

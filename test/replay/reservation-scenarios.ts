@@ -1,7 +1,7 @@
 import { RETRY_SIGNAL } from '../../core/messages'
 import { microUsd } from '../../core/money/money'
 import { ORCHESTRATOR_QUEUE, reservationWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
-import type { CapacityWish } from '../../core/reservation/reservation'
+import type { CapacityRequest } from '../../core/reservation/reservation'
 import {
   quoteKey,
   RESERVATION_QUERY,
@@ -74,7 +74,7 @@ class Told {
 }
 
 interface Play {
-  wish?: Partial<CapacityWish>
+  wish?: Partial<CapacityRequest>
   rule?: PurchaseRule
   then?: (told: Told, market: ReservationMarket) => Promise<void>
   /** `then` sees to its end. */

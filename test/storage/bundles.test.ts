@@ -92,7 +92,7 @@ async function refusal(options?: Parameters<typeof pack>[0]): Promise<string> {
 }
 
 describe('packBundle', () => {
-  it('packs a folder into a file whose digest, size and number of files it tells', async () => {
+  it('packs a folder into a file, and returns its digest, size and number of files', async () => {
     await write({ 'train.py': 'print(1)\n', 'lib/util.py': '', 'data/ünïcode name.txt': 'x'.repeat(1000) })
     await mkdir(join(root, 'empty'))
     await chmod(join(root, 'train.py'), 0o700)
@@ -237,8 +237,8 @@ describe('packBundle', () => {
   })
 })
 
-describe('what is left out', () => {
-  it('is what never works elsewhere', async () => {
+describe('the selection of files', () => {
+  it('excludes files that never work elsewhere', async () => {
     await write({
       'a.py': '',
       '.git/config': '',
@@ -256,7 +256,7 @@ describe('what is left out', () => {
     expect(await packedFiles()).toEqual(['a.py', 'deep/venv/kept.py'])
   })
 
-  it('can be asked for in .crucibleignore, all but version control', async () => {
+  it('includes files that .crucibleignore asks for, except version control', async () => {
     await write({
       'node_modules/x.js': '',
       '.git/config': '',
@@ -266,7 +266,7 @@ describe('what is left out', () => {
     expect(await packedFiles()).toEqual(['.crucibleignore', 'node_modules/x.js', 'venv/pyvenv.cfg'])
   })
 
-  it('is what .gitignore and .crucibleignore name, nested ones too', async () => {
+  it('excludes files that .gitignore and .crucibleignore name, also nested ones', async () => {
     await write({
       '.gitignore': '*.log\n/data/\nout\n# comment\n',
       '.crucibleignore': 'notes.md\r\n!keep.log\r\n',
@@ -308,12 +308,12 @@ describe('what is left out', () => {
     expect(await packedFiles()).toEqual(['.gitignore', 'a/.gitignore', 'a/build/x'])
   })
 
-  it('tells cases apart on every system', async () => {
+  it('distinguishes letter case on every system', async () => {
     await write({ '.gitignore': 'Data\n', 'Data/x': '', 'other/data/x': '' })
     expect(await packedFiles()).toEqual(['.gitignore', 'other/data/x'])
   })
 
-  it('is what the caller names', async () => {
+  it('excludes files that the caller names', async () => {
     await write({ 'ckpt/runs/1.pt': '', 'ckpt/code.py': '', 'a.py': '' })
     expect(await packedFiles({ leaveOut: ['ckpt/runs'] })).toEqual(['a.py', 'ckpt/code.py'])
   })

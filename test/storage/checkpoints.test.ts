@@ -137,7 +137,7 @@ describe('listCheckpoints', () => {
 })
 
 describe('readManifest', () => {
-  it('believes no manifest whose digest says that it is damaged', async () => {
+  it('rejects a manifest whose digest does not match', async () => {
     const golden = readFileSync(join(__dirname, '..', 'runner', 'golden', 'manifest-full.json'), 'utf8')
     const at = { jobId: JOB, checkpoint: checkpoint(120, 2) }
     const key = `jobs/${JOB}/checkpoints/${at.checkpoint.id}/manifest.2.json`
@@ -255,7 +255,7 @@ describe('verifyCheckpoint', () => {
     expect(await verify()).toEqual([{ path: 'renamed.pt', reason: 'is missing' }])
   })
 
-  it('does not take the manifest of another checkpoint', async () => {
+  it('rejects the manifest of another checkpoint', async () => {
     const manifest = await manifestOf(await put(5, 1))
     for (const other of [{ step: 6 }, { attempt: 2 }, { jobId: 'job-b' }]) {
       const at = { jobId: JOB, checkpoint: checkpoint(5, 1), manifest: { ...manifest, ...other } }

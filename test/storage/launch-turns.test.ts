@@ -10,7 +10,7 @@ const turnsIn = (store: MemoryStore, now = () => NOW_MS, backend = 'here'): Laun
   new LaunchTurns(store, { backend, gapMs: GAP_MS }, now)
 
 describe('turns of launches', () => {
-  it('are at once where nothing was launched lately, and a gap apart however many workers take them at once', async () => {
+  it('begin at once after a pause, and otherwise a gap apart, also for concurrent workers', async () => {
     const store = new MemoryStore(() => NOW_MS)
     const workers = Array.from({ length: 4 }, () => turnsIn(store))
     const taken = await Promise.all(Array.from({ length: 20 }, (_, index) => workers[index % 4]!.take(0)))

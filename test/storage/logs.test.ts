@@ -99,7 +99,7 @@ describe('readLines', () => {
     expect(await read(store, { isOver: false })).toEqual(lines(1, 8))
   })
 
-  it('ignores what is no chunk', async () => {
+  it('ignores objects that are not chunks', async () => {
     const store = storeOf([1, 2, lines(1, 2)])
     store.objects.set(`${FOLDER}notes.txt`, 'x')
     expect(await read(store, { isOver: true })).toEqual(lines(1, 2))

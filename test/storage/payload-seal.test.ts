@@ -79,7 +79,7 @@ describe('PayloadSeal', () => {
     expect(refusalOf(valueOf(payload!))).toBeDefined()
   })
 
-  it('tells what is not signed from what is signed with another key, and never accepts either', async () => {
+  it('distinguishes unsigned data from data signed with another key, and accepts neither', async () => {
     const foreign = await sealWith(Buffer.alloc(32, 2)).encode([payloadOf(1)], WORKFLOW)
     expect(refusalOf(valueOf((await sealWith(KEY).decode(foreign, WORKFLOW))[0]!))).toMatch(
       /deployment's key/,

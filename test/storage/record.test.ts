@@ -8,7 +8,7 @@ import { ensureDeployment, readDeployment } from '../../storage/deployment'
 import { putDocument, putDocumentIfAbsent, readDocument } from '../../storage/json'
 import { openStore } from '../../storage/open-store'
 import { eachOf } from '../../storage/parallel'
-import { putRecord, readRecords, type KnownRecords } from '../../storage/record'
+import { putRecord, readRecords, type RecordCache } from '../../storage/record'
 import { StoreError, type ObjectStore } from '../../storage/store'
 import { partialEntry } from '../support/record'
 
@@ -37,7 +37,7 @@ describe('the record of a job', () => {
 
   it('is read again without what is known of it', async () => {
     await putRecord(store, 'job-a', entry(1, 'first'))
-    const known: KnownRecords = new Map()
+    const known: RecordCache = new Map()
     await readRecords(store, 'job-a', { known })
     await putRecord(store, 'job-a', entry(2, 'second'))
     const read = jest.spyOn(store, 'get')
@@ -54,7 +54,7 @@ describe('the record of a job', () => {
     expect(await readRecords(store, 'job-a')).toEqual([first])
   })
 
-  it('answers one entry to all who put at the same moment', async () => {
+  it('returns one entry to all concurrent writers', async () => {
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, i) => putRecord(store, 'job-a', entry(1, `by ${i}`))),
     )
@@ -139,7 +139,7 @@ describe('the deployment of a store', () => {
     expect(await ensureDeployment(store, never)).toBe(ids[0])
   })
 
-  it('is refused when it is none', async () => {
+  it('is refused if its document is invalid', async () => {
     await expect(ensureDeployment(store, () => 'Dep-1')).rejects.toThrow(
       '"Dep-1" is not the id of a deployment',
     )

@@ -14,7 +14,7 @@ import {
 import { parseManifest, parseRestores } from '../../intake/documents'
 import { checkpointFileKey, manifestKey } from '../../storage/checkpoints'
 import { filesFolder, layout } from '../../storage/layout'
-import { expendable, thinOutCheckpoints, type KnownCheckpoint } from '../../storage/retention'
+import { expendable, thinOutCheckpoints, type CheckpointFacts } from '../../storage/retention'
 import { COMPLETE } from '../support/manifests'
 import { MemoryStore } from './memory-store'
 
@@ -121,12 +121,12 @@ const folders = (store: MemoryStore): string[] => [
 ]
 
 describe('expendable', () => {
-  const known = (step: number, state: KnownCheckpoint['state']): KnownCheckpoint => ({
+  const known = (step: number, state: CheckpointFacts['state']): CheckpointFacts => ({
     ...checkpoint(step),
     state,
   })
   const stepsToGo = (
-    all: KnownCheckpoint[],
+    all: CheckpointFacts[],
     options: { keep?: number; protect?: number[]; wentOn?: number[]; failed?: number[] } = {},
   ): number[] => {
     const ids = (steps: number[] = []): string[] => steps.map((step) => checkpointId(step, 1))
@@ -210,7 +210,7 @@ describe('expendable', () => {
 })
 
 describe('thinOutCheckpoints', () => {
-  it('removes what is expendable with all its files, manifests first, and nothing else', async () => {
+  it('removes only expendable checkpoints with all their files, manifests first', async () => {
     const store = new MemoryStore()
     for (const step of [1, 2, 3]) save(store, { step })
     const deleted: string[] = []

@@ -204,7 +204,7 @@ describe('an S3 store on a bad way', () => {
     expect(await store.unfinished()).toMatchObject([{ key: 'under-way' }])
   })
 
-  it('says which right is missing to see them', async () => {
+  it('names the permission that listing unfinished uploads needs', async () => {
     wrong('^GET .*uploads', { kind: 'answer', status: 403, code: 'AccessDenied' })
     await expect(store.unfinished()).rejects.toMatchObject({
       isTransient: false,
@@ -234,7 +234,7 @@ describe('an S3 store on a bad way', () => {
     await expect(store.get('a')).rejects.toThrow(`s3://${BUCKET}/`)
   })
 
-  it('says of a server that is away that this may pass', async () => {
+  it('reports an unreachable server as transient', async () => {
     const away = open(`s3://${BUCKET}?endpoint=http://127.0.0.1:1`)
     await expect(away.get('a')).rejects.toMatchObject({ isTransient: true })
     await expect(away.get('a')).rejects.toThrow(
@@ -242,7 +242,7 @@ describe('an S3 store on a bad way', () => {
     )
   })
 
-  it('never takes a bucket that is not there for an empty one', async () => {
+  it('never treats a missing bucket as empty', async () => {
     const none = open(`s3://not-there?endpoint=${server.url}`)
     const asks = [none.get('a'), none.put('a', ''), none.putIfAbsent('a', ''), none.listFolders('')]
     for (const result of await Promise.allSettled(asks))

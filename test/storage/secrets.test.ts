@@ -160,7 +160,7 @@ describe('the key file of a deployment', () => {
   it('says why it cannot be made or read', async () => {
     await fs.writeFile(join(directory, 'state'), '')
     await expect(ensureDeploymentKey(path)).rejects.toThrow(
-      `Could not use the key file ${path}: a file is in the place of`,
+      `Could not use the key file ${path}: a file exists where`,
     )
     const denied = Object.assign(new Error('no'), { code: 'EACCES' })
     await fs.rm(join(directory, 'state'))

@@ -2,8 +2,8 @@ import {
   applyAnswer,
   isGranted,
   questionOf,
-  type PromiseAnswer,
-  type PromiseRequest,
+  type BudgetAnswer,
+  type BudgetRequest,
   type TreasuryState,
 } from '../../core/money/treasury'
 import { admit } from '../../planner/plan/monthly-budget'
@@ -11,8 +11,8 @@ import { admit } from '../../planner/plan/monthly-budget'
 /** A request with the policy's answer applied, as the workflow does it. */
 export function promise(
   state: TreasuryState,
-  request: PromiseRequest,
-): { state: TreasuryState; answer: PromiseAnswer } {
+  request: BudgetRequest,
+): { state: TreasuryState; answer: BudgetAnswer } {
   if (isGranted(state, request)) return { state, answer: { kind: 'promised' } }
   const answer = admit(questionOf(state, request))
   return { state: applyAnswer(state, request, answer), answer }

@@ -4,7 +4,7 @@ import { ApplicationFailure } from '@temporalio/common'
 import { carrying } from '../../core/failure'
 import type { OwnedReservation } from '../../core/reservation/reservation'
 import type { UndecidedPurchase } from '../../core/reservation/reserving'
-import type { HeldSoFar } from '../../core/reservation/activities'
+import type { HoldState } from '../../core/reservation/activities'
 import { DAY_MS } from '../../core/time/time'
 import type * as Extending from '../../workflows/reservation/extend'
 import type * as Runs from '../../workflows/reservation/run'
@@ -30,7 +30,7 @@ const SOLD = 'cr-1 is extended to 2026-11-06T00:00:00Z, once $0.50 are paid.'
 
 let run: Runs.ReservationRun
 
-function hold(held: Partial<HeldSoFar> = {}, undecided?: UndecidedPurchase): void {
+function hold(held: Partial<HoldState> = {}, undecided?: UndecidedPurchase): void {
   const status = undecided === undefined ? {} : { undecided }
   run = new ReservationRun(holding(INPUT, { held: { upfrontMicroUsd: PAID, ...held }, status }))
 }
@@ -76,7 +76,7 @@ describe('an extension on request', () => {
     expect(run.carry()).toMatchObject({ sends: 2 })
   })
 
-  it.each<[string, Partial<HeldSoFar>, number]>([
+  it.each<[string, Partial<HoldState>, number]>([
     ['its end', {}, 5 * DAY_MS],
     ['the end of its last extension, which no list shows yet', { extendedToMs: NEXT_END_MS }, 4 * DAY_MS],
     [
@@ -156,7 +156,7 @@ describe('an extension in question', () => {
     world.answers['decidePurchase'] = world.answers['findPurchase']
   })
 
-  it.each<[string, UndecidedPurchase, Partial<HeldSoFar>, string[]]>([
+  it.each<[string, UndecidedPurchase, Partial<HoldState>, string[]]>([
     ['not within a day', undecidedOf({ lookedAtMs: NOW_MS - DAY_MS + 1 }), {}, []],
     ['after a day', undecidedOf({ lookedAtMs: NOW_MS - DAY_MS }), {}, ['findPurchase']],
     ['after no look', without(undecidedOf(), 'lookedAtMs'), {}, ['findPurchase']],

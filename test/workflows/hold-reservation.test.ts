@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { ApplicationFailure } from '@temporalio/common'
 import { without } from '../../core/defined'
 import type { OwnedReservation } from '../../core/reservation/reservation'
-import type { HeldSoFar, HoldOutcome } from '../../core/reservation/activities'
+import type { HoldState, HoldOutcome } from '../../core/reservation/activities'
 import { DAY_MS, HOUR_MS } from '../../core/time/time'
 import type * as Holding from '../../workflows/reservation/hold'
 import type { Retries } from '../../workflows/forever'
@@ -36,13 +36,13 @@ const { holdReservation } = jest.requireActual<typeof Holding>('../../workflows/
 const PAID = 900
 const EXTENSION = quoteOf({ extends: 'cr-1', endsAtMs: NOW_MS + 4 * DAY_MS, upfrontMicro: 500 })
 
-let run: ReservationRun & { held: HeldSoFar }
+let run: ReservationRun & { held: HoldState }
 let settled: number[]
 let reports: string[]
 let troubles: (string | undefined)[]
 let pauses: number[]
 /** Outcomes of looks; then it is over. */
-let looks: ((held: HeldSoFar) => Partial<HoldOutcome>)[]
+let looks: ((held: HoldState) => Partial<HoldOutcome>)[]
 
 function begin(kind: 'prepaid' | 'hourly', reservation: Partial<OwnedReservation> = {}): void {
   ;[settled, reports, troubles, pauses, looks] = [[], [], [], [], []]
@@ -99,7 +99,7 @@ beforeEach(() => {
   jest.spyOn(Date, 'now').mockReturnValue(NOW_MS)
   asked = []
   answers = {
-    holdReservation: ({ held }: { held: HeldSoFar }) => ({
+    holdReservation: ({ held }: { held: HoldState }) => ({
       held,
       message: 'It ended.',
       next: 'over',
@@ -175,7 +175,7 @@ describe('a hold whose end is near', () => {
   it('settles an extension that is not paid yet with its payment, and buys no second one until then', async () => {
     const extension = { phase: 'unpaid', endsAtMs: EXTENSION.endsAtMs!, boughtAtMs: NOW_MS } as const
     answers['send'] = () => ({ kind: 'reserved', reservation: ownedOf({ extension }) })
-    const paid = (held: HeldSoFar): Partial<HoldOutcome> => ({
+    const paid = (held: HoldState): Partial<HoldOutcome> => ({
       held: without(held, ['extending']),
       message: 'Held.',
       next: 'hold',
@@ -190,7 +190,7 @@ describe('a hold whose end is near', () => {
   it('gives back the money of an extension whose payment failed', async () => {
     const extension = { phase: 'unpaid', endsAtMs: EXTENSION.endsAtMs! } as const
     answers['send'] = () => ({ kind: 'reserved', reservation: ownedOf({ extension }) })
-    const failed = (held: HeldSoFar): Partial<HoldOutcome> => ({
+    const failed = (held: HoldState): Partial<HoldOutcome> => ({
       held: { ...without(held, ['extending']), upfrontMicroUsd: PAID },
       message: 'Held.',
       next: 'hold',

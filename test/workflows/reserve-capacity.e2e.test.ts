@@ -13,7 +13,7 @@ import {
   type ReservationState,
   type ReservationStatus,
 } from '../../core/reservation/reserving'
-import type { CapacityWish } from '../../core/reservation/reservation'
+import type { CapacityRequest } from '../../core/reservation/reservation'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time/time'
 import { Purchases } from '../../storage/purchases'
 import { readHolder, readReservationEntries } from '../../storage/reservations'
@@ -46,7 +46,7 @@ const BLOCK: PrepaidLot = {
   durationMs: 7 * DAY_MS,
   upfrontMicro: microUsd(4_000),
 }
-const WISH: CapacityWish = {
+const WISH: CapacityRequest = {
   backend: 'scripted',
   kind: 'prepaid',
   types: ['v100'],
@@ -85,7 +85,7 @@ async function reserve(
     isHurried = true,
     ...input
   }: Partial<Omit<ReservationInput, 'wish'>> & {
-    wish?: Partial<CapacityWish>
+    wish?: Partial<CapacityRequest>
     /** Skips what it waits for, so that it looks again and again. */
     isHurried?: boolean
   } = {},

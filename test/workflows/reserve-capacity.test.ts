@@ -1,6 +1,6 @@
 /** The main line of a reservation, with what its activities answer: what it does with requests that come at a bad moment. */
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
-import type { CapacityVerdict, HeldSoFar, HoldInput, HoldOutcome } from '../../core/reservation/activities'
+import type { CapacityVerdict, HoldState, HoldInput, HoldOutcome } from '../../core/reservation/activities'
 import type { ReservationInput, ReservationStatus } from '../../core/reservation/reserving'
 import { quoteKey } from '../../core/reservation/reserving'
 import { DAY_MS, HOUR_MS } from '../../core/time/time'
@@ -67,7 +67,7 @@ const bought =
   (reservation = ownedOf()) =>
   (): object => ({ kind: 'reserved', reservation })
 const in_ =
-  (state: HeldSoFar['state'], more: Partial<HoldOutcome> = {}) =>
+  (state: HoldState['state'], more: Partial<HoldOutcome> = {}) =>
   ({ held }: HoldInput): Partial<HoldOutcome> => ({ held: { ...held, state }, next: 'hold', ...more })
 /** The provider takes it back before its start. */
 const lost = ({ held }: HoldInput): Partial<HoldOutcome> => ({

@@ -10,7 +10,7 @@ import {
   type ReservationInput,
   type ReservationStatus,
 } from '../../core/reservation/reserving'
-import type { CapacityWish } from '../../core/reservation/reservation'
+import type { CapacityRequest } from '../../core/reservation/reservation'
 import { HOUR_MS, SECOND_MS } from '../../core/time/time'
 import { readReservationEntries } from '../../storage/reservations'
 import { RealClock } from '../backends/scripted/clock'
@@ -38,7 +38,7 @@ const statusOf = (one: WorkflowHandle): Promise<ReservationStatus> =>
 /** One place, which is held soon. */
 async function reserved(
   { client, world }: Deployment,
-  wish: Partial<CapacityWish> = {},
+  wish: Partial<CapacityRequest> = {},
   rule: PurchaseRule = { spendMaxMicroUsd: microUsd(100) },
 ): Promise<WorkflowHandle> {
   const workflowId = reservationWorkflowId(ID)

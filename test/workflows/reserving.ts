@@ -2,7 +2,7 @@
 import { afterEach, jest } from '@jest/globals'
 import * as common from '@temporalio/common'
 import type { ReservationInput, ReservationStatus } from '../../core/reservation/reserving'
-import type { HeldSoFar } from '../../core/reservation/activities'
+import type { HoldState } from '../../core/reservation/activities'
 import { DAY_MS } from '../../core/time/time'
 import { INTENT, NOW_MS, ownedOf } from '../planner/reserving/facts'
 import { Answers } from './answers'
@@ -160,7 +160,7 @@ export const UNPROMISED = { sends: 1, recordSeq: 7, paymentFailures: 0 }
 /** The same, when it holds four machines, for which 900 were paid. */
 export function holding(
   { wish, ...input }: ReservationInput,
-  { held, status }: { held?: Partial<HeldSoFar>; status?: Partial<ReservationStatus> } = {},
+  { held, status }: { held?: Partial<HoldState>; status?: Partial<ReservationStatus> } = {},
 ): ReservationInput {
   const { reservationId: id, owner, rule, submittedAtMs } = input
   const reservation = ownedOf({ kind: wish.kind, phase: 'active', free: 3 })

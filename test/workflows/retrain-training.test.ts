@@ -4,7 +4,7 @@ import type { JobInput, JobResult } from '../../core/messages'
 import type { OverrunDecision, RunPlacement } from '../../core/retraining/run'
 import { DAY_MS, HOUR_MS } from '../../core/time/time'
 import type * as Trainings from '../../workflows/retraining/training'
-import type { PartEnd, PartWish } from '../../workflows/retraining/jobs'
+import type { PartEnd, PartRequest } from '../../workflows/retraining/jobs'
 import type { RetrainRun } from '../../workflows/retraining/run'
 import { ownedOf } from '../planner/reserving/facts'
 import { conditionOn, endOneOf, settled, type Wait } from './waits'
@@ -31,7 +31,7 @@ jest.mock('../../workflows/retraining/activities', () => ({
   decide: async (_: object, name: string, input: object) => (asked.push([name, input]), overrun),
 }))
 jest.mock('../../workflows/retraining/jobs', () => ({
-  runPart: async (_: object, wish: PartWish, options: Options) => {
+  runPart: async (_: object, wish: PartRequest, options: Options) => {
     asked.push(['train', options.prepared === undefined ? wish : { ...wish, isPrepared: true }])
     return {
       jobId: `job-${wish.number}`,

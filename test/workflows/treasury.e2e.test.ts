@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import type { PromiseAnswer, PromiseQuestion, TreasuryState } from '../../core/money/treasury'
+import type { BudgetAnswer, BudgetQuestion, TreasuryState } from '../../core/money/treasury'
 import { monthOf } from '../../core/money/treasury'
 import { formatUsd, microUsd } from '../../core/money/money'
 import type { PlanReport } from '../../core/job/plan'
@@ -40,7 +40,7 @@ class FailingPolicy {
   failures = 0
   isFailing = true
 
-  readonly admitBudget = async (question: PromiseQuestion): Promise<PromiseAnswer> => {
+  readonly admitBudget = async (question: BudgetQuestion): Promise<BudgetAnswer> => {
     if (!this.isFailing || question.jobId !== 'job-a') return admit(question)
     this.failures += 1
     throw new Error('the policy is broken')

@@ -100,7 +100,7 @@ export interface Machine {
 }
 
 /**
- * Sends the drain to the machine by a call. A machine whose runner we started by a call can be reached by one if it does not obey. Returns
+ * Sends the drain to the machine by a direct call, which works only for a runner that was started by a call. Returns
  * false if the request still has to be written: the backend has no worker, the store did not answer, or no time is left.
  */
 async function tellMachine(

@@ -15,7 +15,7 @@ import {
   type ReservationStatus,
   type SplitReservationUpdate,
 } from '../../core/reservation/reserving'
-import type { HeldSoFar } from '../../core/reservation/activities'
+import type { HoldState } from '../../core/reservation/activities'
 import { formatInstant } from '../../core/time/time'
 import { attributesOf } from '../attributes'
 import { forever } from '../forever'
@@ -160,7 +160,7 @@ async function startPart(
     purpose,
   }
   const { jobId, month, microUsd } = promise
-  const held: HeldSoFar = {
+  const held: HoldState = {
     state: 'active',
     reservation,
     upfrontMicroUsd: 0,

@@ -4,7 +4,7 @@ import { formatUsd } from '../../core/money/money'
 import {
   boughtUntilMs,
   type CapacityQuote,
-  type CapacityWish,
+  type CapacityRequest,
   type OwnedReservation,
 } from '../../core/reservation/reservation'
 import type { ExtendReservationUpdate, UndecidedPurchase } from '../../core/reservation/reserving'
@@ -88,7 +88,7 @@ async function extend(
     return { isBought: false, message: inQuestion(page.status.undecided) }
   const { backend } = input.wish
   // The reservation may be larger than requested, and its new end is later than any requested one.
-  const wish: CapacityWish = { backend, kind, types: [type], count, durationMs, extends: { id, region } }
+  const wish: CapacityRequest = { backend, kind, types: [type], count, durationMs, extends: { id, region } }
   const rule = { upfrontMaxMicroUsd, unaskedMaxMicroUsd: upfrontMaxMicroUsd }
   const verdict = await reservingOn(wish.backend, 'look for an extension').lookForCapacity({
     ...run.task(),

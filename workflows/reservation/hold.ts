@@ -1,7 +1,7 @@
 import { failureFrom } from '../../core/failure'
 import { formatUsd } from '../../core/money/money'
 import type { ReservationState } from '../../core/reservation/reserving'
-import type { HeldSoFar, HoldOutcome } from '../../core/reservation/activities'
+import type { HoldState, HoldOutcome } from '../../core/reservation/activities'
 import { resizeOnRequest, splitOnRequest } from './change'
 import { checkUndecided, extendByForecast, extendOnRequest } from './extend'
 import { forever } from '../forever'
@@ -58,7 +58,7 @@ function tell(run: ReservationRun, { news = [] }: HoldOutcome): void {
 }
 
 /** Settles the payment of a reservation, or of its extension, once it is certain. */
-async function settlePaid(run: ReservationRun, before: HeldSoFar): Promise<void> {
+async function settlePaid(run: ReservationRun, before: HoldState): Promise<void> {
   const { state, extending, upfrontMicroUsd } = run.held!
   // The money that is reserved then is that of an extension in question.
   if (state === 'unpaid' || extending !== undefined || run.page.status.undecided !== undefined) return

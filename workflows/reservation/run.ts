@@ -15,8 +15,8 @@ import {
   type ReservationInput,
   type ReservationNotice,
 } from '../../core/reservation/reserving'
-import type { HeldSoFar, ReservationTask } from '../../core/reservation/activities'
-import { monthOf, reservationBudgetId, type PromiseInput } from '../../core/money/treasury'
+import type { HoldState, ReservationTask } from '../../core/reservation/activities'
+import { monthOf, reservationBudgetId, type MonthlyBudgetRequest } from '../../core/money/treasury'
 import { forever, kept } from '../forever'
 import { ReservationPage } from './page'
 import { ReservationRequests } from './commands'
@@ -30,7 +30,7 @@ export class ReservationRun {
   readonly page: ReservationPage
   readonly requests: ReservationRequests
   sends: number
-  held: HeldSoFar | undefined
+  held: HoldState | undefined
   paymentFailures: number
   /** Payments for reservations of this request that were lost. */
   earlierMicroUsd: MicroUsd
@@ -137,7 +137,7 @@ export class ReservationRun {
   }
 
   /** Promises money; returns undefined, or the reason of a refusal. */
-  async promised(request: PromiseInput): Promise<string | undefined> {
+  async promised(request: MonthlyBudgetRequest): Promise<string | undefined> {
     return forever(async () => {
       try {
         await reservationDocuments.promiseBudget(request)

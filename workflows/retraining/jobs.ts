@@ -23,7 +23,7 @@ import { forever, kept } from '../forever'
 import { awaited, retraining } from './activities'
 import type { RetrainRun } from './run'
 
-export interface PartWish {
+export interface PartRequest {
   part: RunJob['part']
   placement?: RunPlacement
   source?: JobSource
@@ -43,7 +43,7 @@ export interface PartEnd {
 }
 
 /** Copies code and secrets to a job, so that it starts at once when its time has come. */
-export async function prepare(run: RetrainRun, wish: PartWish): Promise<JobInput | PartEnd> {
+export async function prepare(run: RetrainRun, wish: PartRequest): Promise<JobInput | PartEnd> {
   const jobId = runJobId(run.run, wish)
   const { part, placement, source, model, production } = wish
   const task: PrepareJobTask = {
@@ -70,7 +70,7 @@ export async function prepare(run: RetrainRun, wish: PartWish): Promise<JobInput
 /** Runs a job to its end. `until` ends it early: the job saves and stops. */
 export async function runPart(
   run: RetrainRun,
-  wish: PartWish,
+  wish: PartRequest,
   { prepared, until }: { prepared?: JobInput; until?: (isOver: () => boolean) => Promise<void> } = {},
 ): Promise<PartEnd> {
   const input = prepared ?? (run.stop === undefined ? await prepare(run, wish) : unbegun(run, wish))
@@ -107,7 +107,7 @@ export async function runPart(
 }
 
 /** The run was stopped first. */
-function unbegun(run: RetrainRun, wish: PartWish): PartEnd {
+function unbegun(run: RetrainRun, wish: PartRequest): PartEnd {
   return { jobId: runJobId(run.run, wish), isSucceeded: false, message: run.stop!.message }
 }
 

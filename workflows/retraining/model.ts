@@ -130,12 +130,12 @@ async function approval(run: RetrainRun, askMs: number, doubt?: string): Promise
   return `Rejected by ${decision.by}${decision.reason === undefined ? '' : `: ${decision.reason}`}.`
 }
 
-type Wish = Omit<PromotionTask, keyof RunTask>
+type PromotionFacts = Omit<PromotionTask, keyof RunTask>
 
 /** Waits while another run promotes. A run that is stopped does not wait on: its end frees a claim that comes later. */
 async function claim(
   run: RetrainRun,
-  wish: Wish,
+  wish: PromotionFacts,
 ): Promise<Failure | Awaited<ReturnType<typeof retraining.claimPromotion>>> {
   const { workflowId } = workflowInfo()
   const task = { ...run.task(), ...wish, workflowId }

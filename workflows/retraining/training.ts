@@ -7,7 +7,7 @@ import { formatInstant } from '../../core/time/time'
 import { forever } from '../forever'
 import { decide, retraining } from './activities'
 import { giveBack } from './release'
-import { runPart, type PartEnd, type PartWish } from './jobs'
+import { runPart, type PartEnd, type PartRequest } from './jobs'
 import type { RetrainRun } from './run'
 
 export interface Trained {
@@ -27,7 +27,7 @@ export async function train(run: RetrainRun, prepared: JobInput | PartEnd): Prom
   for (let tries = 0; ; tries++) {
     if (tries > 0) run.trainings += 1
     const watch = new EndWatch(run, placement)
-    const wish: PartWish = { part: 'training', placement, number: run.trainings, source }
+    const wish: PartRequest = { part: 'training', placement, number: run.trainings, source }
     const end = await runPart(run, wish, {
       prepared: tries === 0 ? prepared : undefined,
       until: (isOver) => watch.until(isOver),

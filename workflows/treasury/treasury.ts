@@ -22,8 +22,8 @@ import {
   settle,
   viewOf,
   type Account,
-  type PromiseAnswer,
-  type PromiseRequest,
+  type BudgetAnswer,
+  type BudgetRequest,
   type SettleRequest,
   type TreasuryState,
 } from '../../core/money/treasury'
@@ -32,7 +32,7 @@ import { local } from '../activities'
 import { kept } from '../forever'
 import { money } from '../markdown'
 
-const promiseUpdate = defineUpdate<PromiseAnswer, [PromiseRequest]>(PROMISE_UPDATE)
+const promiseUpdate = defineUpdate<BudgetAnswer, [BudgetRequest]>(PROMISE_UPDATE)
 const settleUpdate = defineUpdate<void, [SettleRequest]>(SETTLE_UPDATE)
 const stateQuery = defineQuery<TreasuryState>(TREASURY_QUERY)
 
@@ -78,7 +78,7 @@ export async function treasury(input: TreasuryState): Promise<void> {
 }
 
 /** The policy's answer, on record as a marker. A failed activity fails this update only; its sender asks again. */
-async function decideOn(state: TreasuryState, request: PromiseRequest): Promise<PromiseAnswer> {
+async function decideOn(state: TreasuryState, request: BudgetRequest): Promise<BudgetAnswer> {
   try {
     return await local.admitBudget(questionOf(state, request))
   } catch (error) {

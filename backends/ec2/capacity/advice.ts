@@ -5,7 +5,7 @@ import { BLOCK_COUNT_MAX, BLOCK_DAYS_MAX, soldDays, WEEKS_AHEAD_MAX } from './bl
 export const PURPOSES = ['training', 'retraining', 'inference', 'development', 'experiments'] as const
 export type Purpose = (typeof PURPOSES)[number]
 
-export interface AdviceWish {
+export interface AdviceQuery {
   purpose: Purpose
   type: string
   machines: number
@@ -48,7 +48,7 @@ const ODCR_IS_BILLED =
   'An on-demand reservation is billed at the on-demand price for every instance from the moment it is active, used or not; "pay only when running" is wrong.'
 
 /** Which of the questions decide, in the order in which a person is asked. */
-export function questionsFor(purpose: Purpose): (keyof AdviceWish)[] {
+export function questionsFor(purpose: Purpose): (keyof AdviceQuery)[] {
   switch (purpose) {
     case 'training':
     case 'retraining':
@@ -61,7 +61,7 @@ export function questionsFor(purpose: Purpose): (keyof AdviceWish)[] {
   }
 }
 
-export function adviseFor(wish: AdviceWish): Advice {
+export function adviseFor(wish: AdviceQuery): Advice {
   switch (wish.purpose) {
     case 'training':
     case 'retraining':
@@ -74,7 +74,7 @@ export function adviseFor(wish: AdviceWish): Advice {
   }
 }
 
-function trainingAdvice(wish: AdviceWish): Advice {
+function trainingAdvice(wish: AdviceQuery): Advice {
   const { days = 1, isScheduled = false, isInterruptible = false, machines } = wish
   const fits = soldDays(days) !== undefined && machines <= BLOCK_COUNT_MAX
   if (isScheduled && fits && !(isInterruptible && machines === 1)) return blockAdvice(wish)
@@ -95,12 +95,12 @@ function trainingAdvice(wish: AdviceWish): Advice {
   }
 }
 
-function trainingRow({ purpose, machines }: AdviceWish): string {
+function trainingRow({ purpose, machines }: AdviceQuery): string {
   if (purpose === 'retraining') return 'Quarterly retraining'
   return machines > 1 ? 'Distributed training' : 'Training on one machine'
 }
 
-function blockAdvice(wish: AdviceWish): Advice {
+function blockAdvice(wish: AdviceQuery): Advice {
   const { type, machines, days = 1, purpose } = wish
   const sold = soldDays(days)!
   return {
@@ -128,7 +128,7 @@ function blockAdvice(wish: AdviceWish): Advice {
   }
 }
 
-function inferenceAdvice(wish: AdviceWish): Advice {
+function inferenceAdvice(wish: AdviceQuery): Advice {
   const useCase = wish.isScaling === true ? 'Auto-scaling inference' : 'Production inference API'
   return {
     ...odcrAdvice(wish, useCase),
@@ -146,7 +146,7 @@ function inferenceAdvice(wish: AdviceWish): Advice {
   }
 }
 
-function flexibleAdvice(wish: AdviceWish): Advice {
+function flexibleAdvice(wish: AdviceQuery): Advice {
   const useCase = wish.purpose === 'development' ? 'ML development' : 'Research experiments'
   if (wish.isGuaranteed === true)
     return {
@@ -170,7 +170,7 @@ function flexibleAdvice(wish: AdviceWish): Advice {
 }
 
 function odcrAdvice(
-  { type, machines }: AdviceWish,
+  { type, machines }: AdviceQuery,
   useCase: string,
 ): Pick<Advice, 'useCase' | 'kind' | 'commands'> {
   return {
@@ -183,7 +183,7 @@ function odcrAdvice(
   }
 }
 
-function spotAdvice({ type }: AdviceWish, useCase: string): Advice {
+function spotAdvice({ type }: AdviceQuery, useCase: string): Advice {
   return {
     useCase,
     kind: 'spot',

@@ -9,7 +9,7 @@ import type { RegionApi } from '../sdk/api-capacity'
 import { createRegionApi } from '../sdk/region'
 import type { KeptAnswers } from './kept-answers'
 import { keepingAnswers } from './kept-answers'
-import { askRegions, closedRegion, type Asked, type Unanswered } from './many-regions'
+import { askRegions, closedRegion, type RegionAnswers, type Unanswered } from './many-regions'
 import { withSignInHelp } from './sign-in'
 
 export interface InquiryOptions {
@@ -83,7 +83,7 @@ export class Inquiry {
    * Asks every Region. Throws if none answers; otherwise `unanswered` names the others. It includes Regions that the account has not
    * enabled, unless all were requested.
    */
-  async each<T>(ask: (api: RegionApi, region: string) => Promise<T>): Promise<Asked<T>> {
+  async each<T>(ask: (api: RegionApi, region: string) => Promise<T>): Promise<RegionAnswers<T>> {
     const { regions } = await this.regions()
     const found = await this.askAll(regions, ask)
     if (this.options.signal.aborted) throw interrupted()
@@ -121,7 +121,7 @@ export class Inquiry {
   private async askAll<T>(
     regions: readonly string[],
     ask: (api: RegionApi, region: string) => Promise<T>,
-  ): Promise<Asked<T>> {
+  ): Promise<RegionAnswers<T>> {
     const { limitMs, onProgress } = this.options
     onProgress?.(0, regions.length)
     return askRegions(regions, (region) => ask(this.at(region), region), {

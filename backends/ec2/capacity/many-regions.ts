@@ -5,7 +5,7 @@ import { isKeyRefused } from '../check/regions'
 import { ec2Error } from '../errors'
 
 /** Answers of several Regions. */
-export interface Asked<T> {
+export interface RegionAnswers<T> {
   answers: { region: string; value: T }[]
   unanswered: Unanswered[]
 }
@@ -31,9 +31,9 @@ export async function askRegions<T>(
   regions: readonly string[],
   ask: (region: string) => Promise<T>,
   { signal, limitMs, onSettled }: AskOptions,
-): Promise<Asked<T>> {
+): Promise<RegionAnswers<T>> {
   let settledCount = 0
-  const answers: Asked<T>['answers'] = []
+  const answers: RegionAnswers<T>['answers'] = []
   const failures: { region: string; failure: Failure }[] = []
   await Promise.all(
     regions.map(async (region) => {

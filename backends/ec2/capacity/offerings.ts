@@ -12,10 +12,10 @@ import {
   WEEKS_AHEAD_MAX,
 } from './block-durations'
 import type { Inquiry } from './inquiry'
-import type { Asked } from './many-regions'
+import type { RegionAnswers } from './many-regions'
 import { fitting, type TypePattern } from './patterns'
 
-export interface OfferingsWish {
+export interface OfferingsQuery {
   patterns: readonly TypePattern[]
   count: number
   days: number
@@ -36,7 +36,7 @@ export interface ForSale {
 }
 
 /** Returns the request in AWS's terms; throws if it cannot be sold. */
-export function sellable({ count, days }: Pick<OfferingsWish, 'count' | 'days'>): {
+export function sellable({ count, days }: Pick<OfferingsQuery, 'count' | 'days'>): {
   days: number
   note?: string
 } {
@@ -55,12 +55,12 @@ export function sellable({ count, days }: Pick<OfferingsWish, 'count' | 'days'>)
     ? { days }
     : {
         days: sold,
-        note: `AWS sells blocks of 1 to 14 days and of whole weeks: ${days} days became ${sold}.`,
+        note: `AWS sells blocks of 1 to 14 days and of whole weeks: searched ${sold} instead of ${days}.`,
       }
 }
 
 /** Asks every Region for blocks of one length. */
-export async function findOfferings(inquiry: Inquiry, wish: OfferingsWish): Promise<Asked<ForSale>> {
+export async function findOfferings(inquiry: Inquiry, wish: OfferingsQuery): Promise<RegionAnswers<ForSale>> {
   return inquiry.each(async (api, region) => ({
     region,
     ...(await offeringsIn(api.capacity, wish, inquiry.signal)),
@@ -70,7 +70,7 @@ export async function findOfferings(inquiry: Inquiry, wish: OfferingsWish): Prom
 /** Asks one Region for blocks of one length, the earliest first. */
 export async function offeringsIn(
   api: Pick<CapacityApi, 'blockTypes' | 'offerings'>,
-  wish: OfferingsWish,
+  wish: OfferingsQuery,
   signal: AbortSignal,
 ): Promise<Omit<ForSale, 'region'>> {
   const durationHours = hoursOfDays(sellable(wish).days)
@@ -116,7 +116,7 @@ async function typesFor(
 
 /** AWS filters by the earliest start and the latest end. */
 function rangeOf(
-  { startsAfterMs, startsBeforeMs, endsBeforeMs }: OfferingsWish,
+  { startsAfterMs, startsBeforeMs, endsBeforeMs }: OfferingsQuery,
   durationHours: number,
 ): { startsAfterMs?: number; endsBeforeMs?: number } {
   // Every block ends at 11:30 UTC, so one that starts in time may last up to a day longer than requested.
@@ -129,7 +129,7 @@ function rangeOf(
   }
 }
 
-function isWithin({ startsAtMs, endsAtMs, zone }: BlockOffering, wish: OfferingsWish): boolean {
+function isWithin({ startsAtMs, endsAtMs, zone }: BlockOffering, wish: OfferingsQuery): boolean {
   const { startsAfterMs = -Infinity, startsBeforeMs = Infinity, endsBeforeMs = Infinity, zones = [] } = wish
   return (
     startsAtMs >= startsAfterMs &&
@@ -159,7 +159,10 @@ export function offeringUsableUntil({ endsAtMs, ultraServerType }: BlockOffering
 }
 
 /** Describes in sentences what a search for offerings does not cover. */
-export function notCovered({ days }: { days: number }, { answers, unanswered }: Asked<ForSale>): string[] {
+export function notCovered(
+  { days }: { days: number },
+  { answers, unanswered }: RegionAnswers<ForSale>,
+): string[] {
   const without = answers.filter(({ value }) => value.types.length === 0).map(({ region }) => region)
   const full = answers.filter(
     ({ value }) => value.offerings.length >= OFFERINGS_MAX * Math.max(1, value.types.length),

@@ -2,7 +2,7 @@ import { HOUR_MS } from '../../../core/time/time'
 import { cutOffOf, isLive } from '../market/reservations'
 import type { MachineType, Reservation } from '../sdk/api'
 import type { Inquiry } from './inquiry'
-import type { Asked } from './many-regions'
+import type { RegionAnswers } from './many-regions'
 import { fitting as fittingTypes, type TypePattern } from './patterns'
 import { isAccelerated, onDemandPrices } from './search'
 
@@ -16,7 +16,7 @@ export interface Owned {
   usdPerHour?: number
 }
 
-export interface OwnedWish {
+export interface OwnedQuery {
   kind: ReservationKind
   patterns: readonly TypePattern[]
   isAcceleratedOnly: boolean
@@ -36,7 +36,7 @@ export interface OwnedAnswer {
 }
 
 /** Returns on-demand reservations or Capacity Blocks in every Region, never both. */
-export async function findOwned(inquiry: Inquiry, wish: OwnedWish): Promise<Asked<OwnedAnswer>> {
+export async function findOwned(inquiry: Inquiry, wish: OwnedQuery): Promise<RegionAnswers<OwnedAnswer>> {
   const { signal } = inquiry
   return inquiry.each(async (api, region) => {
     const all = (await api.market.reservations(signal)).filter(
@@ -65,7 +65,7 @@ export async function findOwned(inquiry: Inquiry, wish: OwnedWish): Promise<Aske
   })
 }
 
-function isWanted(reservation: Reservation, wish: OwnedWish, type: MachineType | undefined): boolean {
+function isWanted(reservation: Reservation, wish: OwnedQuery, type: MachineType | undefined): boolean {
   const isFitting =
     fittingTypes([type ?? { name: reservation.type }], wish.patterns).length > 0 &&
     (wish.zones.length === 0 || wish.zones.includes(reservation.zone))

@@ -3,7 +3,7 @@ import { isOpen, requestInWords } from '../market/quotas'
 import { quotaOf, QUOTAS, type QuotaCodes } from '../market/shapes'
 import type { CountedMachine } from '../sdk/api-capacity'
 import type { Inquiry } from './inquiry'
-import type { Asked } from './many-regions'
+import type { RegionAnswers } from './many-regions'
 
 type QuotaMarket = 'on-demand' | 'spot'
 
@@ -42,7 +42,7 @@ export function quotaFamilies(types: readonly string[]): { codes: QuotaCodes[]; 
 export async function findQuotas(
   inquiry: Inquiry,
   families: readonly QuotaCodes[],
-): Promise<Asked<QuotaAnswer>> {
+): Promise<RegionAnswers<QuotaAnswer>> {
   const { signal } = inquiry
   return inquiry.each(async ({ account, capacity }, region) => {
     const notes: string[] = []
@@ -54,7 +54,7 @@ export async function findQuotas(
     const [machines, requests, limits] = await Promise.all([
       orNote(
         capacity.countedMachines(signal),
-        `What is in use in ${region} is unknown: this identity may not list machines (ec2:DescribeInstances).`,
+        `The usage in ${region} is unknown: this identity may not list machines (ec2:DescribeInstances).`,
       ),
       orNote(
         account.quotaRequests(signal),

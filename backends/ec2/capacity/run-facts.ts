@@ -4,10 +4,10 @@ import { quotaOf } from '../market/shapes'
 import type { RegionApi } from '../sdk/api-capacity'
 import { BLOCK_COUNT_MAX, hoursOfDays, soldDays } from './block-durations'
 import type { Inquiry } from './inquiry'
-import type { Asked } from './many-regions'
+import type { RegionAnswers } from './many-regions'
 import type { VcpuQuota } from './quotas'
 import { onDemandPrices } from './search'
-import type { RegionFacts, RunWish } from './validate'
+import type { RegionFacts, RunNeeds } from './validate'
 
 export interface RunAnswer {
   facts: RegionFacts
@@ -15,7 +15,7 @@ export interface RunAnswer {
 }
 
 /** Everything that decides about a run, in every Region. A part that cannot be read is missing, and a note says so. */
-export async function findRunFacts(inquiry: Inquiry, wish: RunWish): Promise<Asked<RunAnswer>> {
+export async function findRunFacts(inquiry: Inquiry, wish: RunNeeds): Promise<RegionAnswers<RunAnswer>> {
   const { signal } = inquiry
   return inquiry.each(async (api, region) => {
     const notes: string[] = []
@@ -60,7 +60,7 @@ export async function findRunFacts(inquiry: Inquiry, wish: RunWish): Promise<Ask
 
 async function offeringsFor(
   { capacity }: RegionApi,
-  { type, count, days, startsAtMs }: RunWish,
+  { type, count, days, startsAtMs }: RunNeeds,
   signal: AbortSignal,
 ): ReturnType<RegionApi['capacity']['offerings']> {
   const sold = soldDays(days)

@@ -3,10 +3,10 @@ import { shapeOf } from '../market/shapes'
 import type { MachineType } from '../sdk/api'
 import type { RegionApi } from '../sdk/api-capacity'
 import type { Inquiry } from './inquiry'
-import type { Asked } from './many-regions'
+import type { RegionAnswers } from './many-regions'
 import { filtersOf, fitting, type TypePattern } from './patterns'
 
-export interface TypeWish {
+export interface TypeQuery {
   patterns: readonly TypePattern[]
   architecture?: string | undefined
   minVcpus?: number | undefined
@@ -15,7 +15,7 @@ export interface TypeWish {
 }
 
 /** A machine type in one Region. */
-export interface FoundType {
+export interface RegionalType {
   type: MachineType
   region: string
   /** Sorted; empty if they were not asked for. */
@@ -27,9 +27,9 @@ const MIB_PER_GIB = 1_024
 /** The types that fit, in every Region. */
 export async function searchTypes(
   inquiry: Inquiry,
-  wish: TypeWish,
+  wish: TypeQuery,
   { hasZones }: { hasZones: boolean },
-): Promise<Asked<FoundType[]>> {
+): Promise<RegionAnswers<RegionalType[]>> {
   const filters = filtersOf(wish.patterns)
   return inquiry.each(async ({ market }, region) => {
     const [types, offered] = await Promise.all([
@@ -50,7 +50,7 @@ function zonesOf(name: string, offered: readonly { type: string; zone: string }[
     .sort()
 }
 
-function isWanted(type: MachineType, wish: TypeWish): boolean {
+function isWanted(type: MachineType, wish: TypeQuery): boolean {
   const { architecture, minVcpus = 0, minMemoryGiB = 0, isAcceleratedOnly = false } = wish
   return (
     (architecture === undefined || type.architectures.includes(architecture)) &&
@@ -95,7 +95,7 @@ function rankOf(size: string): number {
   return at === -1 ? 1_000 : at + (times === '' ? 0 : Number(times))
 }
 
-export interface KnownPrices {
+export interface RegionPrices {
   /** Dollars per hour by type. */
   usd: ReadonlyMap<string, number>
   notes: string[]
@@ -109,7 +109,7 @@ export async function onDemandPrices(
   api: RegionApi,
   { region, types }: { region: string; types: readonly string[] },
   signal: AbortSignal,
-): Promise<KnownPrices> {
+): Promise<RegionPrices> {
   const wanted = [...new Set(types)]
   const listed = await listedPrices(api, { region, types: wanted }, signal).catch((error: unknown) => {
     if (signal.aborted) throw error
@@ -144,8 +144,8 @@ async function listedPrices(
 /** Returns the prices of types in several Regions, each looked up in its own. */
 export async function pricesOfTypes(
   inquiry: Inquiry,
-  found: readonly Pick<FoundType, 'type' | 'region'>[],
-): Promise<{ of: (one: Pick<FoundType, 'type' | 'region'>) => number | undefined; notes: string[] }> {
+  found: readonly Pick<RegionalType, 'type' | 'region'>[],
+): Promise<{ of: (one: Pick<RegionalType, 'type' | 'region'>) => number | undefined; notes: string[] }> {
   const regions = [...new Set(found.map(({ region }) => region))]
   const known = await Promise.all(
     regions.map(async (region) => {

@@ -2,7 +2,7 @@ import { HOUR_MS } from '../../../core/time/time'
 import type { MachineType } from '../sdk/api'
 import type { PriceChange } from '../sdk/api-capacity'
 import type { Inquiry } from './inquiry'
-import type { Asked } from './many-regions'
+import type { RegionAnswers } from './many-regions'
 import { filtersOf, fitting, type TypePattern } from './patterns'
 import { onDemandPrices } from './search'
 
@@ -24,7 +24,7 @@ export interface SpotAnswer {
   notes: string[]
 }
 
-export interface SpotWish {
+export interface SpotQuery {
   patterns: readonly TypePattern[]
   lookbackMs: number
   /** Whether to add the on-demand price for comparison. */
@@ -37,7 +37,7 @@ const SAMPLES = 24
 const TYPES_MAX = 100
 
 /** The spot price of every fitting type in every zone. */
-export async function findSpot(inquiry: Inquiry, wish: SpotWish): Promise<Asked<SpotAnswer>> {
+export async function findSpot(inquiry: Inquiry, wish: SpotQuery): Promise<RegionAnswers<SpotAnswer>> {
   const { signal } = inquiry
   // The start is rounded to the hour, so that the same question soon after finds the cached answer.
   const fromAtMs = Math.floor((inquiry.clock() - wish.lookbackMs) / HOUR_MS) * HOUR_MS

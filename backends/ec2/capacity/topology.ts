@@ -1,13 +1,13 @@
 import type { NetworkPlace } from '../sdk/api-capacity'
 import type { Inquiry } from './inquiry'
-import type { Asked } from './many-regions'
+import type { RegionAnswers } from './many-regions'
 import { fitting, type TypePattern } from './patterns'
 
 /** Returns the network places of machines in own reservations, by Region. */
 export async function findTopology(
   inquiry: Inquiry,
   { patterns, zones }: { patterns: readonly TypePattern[]; zones: readonly string[] },
-): Promise<Asked<NetworkPlace[]>> {
+): Promise<RegionAnswers<NetworkPlace[]>> {
   return inquiry.each(async ({ capacity }) => {
     const places = await capacity.topology(inquiry.signal)
     return places

@@ -8,7 +8,7 @@ import { roomIn } from './owned'
 import { machinesThatFit, type VcpuQuota } from './quotas'
 
 /** Needs of a training run. */
-export interface RunWish {
+export interface RunNeeds {
   type: string
   count: number
   days: number
@@ -76,7 +76,7 @@ const RANK: Readonly<Record<OptionKind, number>> = {
 }
 
 /** Returns whether the machines of a run are available, and how. On-demand machines are never certain, so they alone do not make a yes. */
-export function validateRun(wish: RunWish, facts: readonly RegionFacts[], nowMs: number): Validation {
+export function validateRun(wish: RunNeeds, facts: readonly RegionFacts[], nowMs: number): Validation {
   const candidates = facts.flatMap((one) => candidatesIn(wish, one, nowMs))
   const options = candidates
     .filter(({ obstacles }) => obstacles.length === 0)
@@ -98,7 +98,7 @@ export function validateRun(wish: RunWish, facts: readonly RegionFacts[], nowMs:
   }
 }
 
-function candidatesIn(wish: RunWish, facts: RegionFacts, nowMs: number): RunOption[] {
+function candidatesIn(wish: RunNeeds, facts: RegionFacts, nowMs: number): RunOption[] {
   const isInZone = ({ zone }: { zone: string }): boolean =>
     wish.zones.length === 0 || wish.zones.includes(zone)
   const owned = facts.reservations
@@ -114,7 +114,7 @@ function candidatesIn(wish: RunWish, facts: RegionFacts, nowMs: number): RunOpti
 }
 
 function ofReservation(
-  wish: RunWish,
+  wish: RunNeeds,
   { facts, reservation, nowMs }: { facts: RegionFacts; reservation: Reservation; nowMs: number },
 ): RunOption {
   const { isBlock, zone, id, endsAtMs } = reservation
@@ -143,7 +143,7 @@ function ofReservation(
 function judgeState(
   option: RunOption,
   { state, startsAtMs }: Reservation,
-  { wish, nowMs }: { wish: RunWish; nowMs: number },
+  { wish, nowMs }: { wish: RunNeeds; nowMs: number },
 ): void {
   if (state === 'payment-pending') option.conditions.push('its payment must succeed first')
   else if (state !== 'active' && state !== 'scheduled')
@@ -156,7 +156,7 @@ function judgeState(
 }
 
 /** A block ends its machines. The machines of an on-demand reservation keep running, at the price on demand. */
-function judgeTime(option: RunOption, wish: RunWish, endsAtMs: number | undefined): void {
+function judgeTime(option: RunOption, wish: RunNeeds, endsAtMs: number | undefined): void {
   const neededUntilMs = option.startsAtMs + wish.days * DAY_MS
   const isBlock = option.kind !== 'odcr'
   if (!isBlock) {
@@ -173,7 +173,7 @@ function judgeTime(option: RunOption, wish: RunWish, endsAtMs: number | undefine
   else option.obstacles.push(option.kind === 'offering' ? short : `${short}; extending it may be possible`)
 }
 
-function judgeNetwork(option: RunOption, wish: RunWish, { subnets }: RegionFacts): void {
+function judgeNetwork(option: RunOption, wish: RunNeeds, { subnets }: RegionFacts): void {
   const own = subnets.filter(({ zone }) => zone === option.zone)
   const most = Math.max(0, ...own.map(({ freeAddresses }) => freeAddresses))
   if (own.length === 0)
@@ -193,7 +193,7 @@ function judgeNetwork(option: RunOption, wish: RunWish, { subnets }: RegionFacts
 }
 
 function ofOffering(
-  wish: RunWish,
+  wish: RunNeeds,
   { facts, offering, nowMs }: { facts: RegionFacts; offering: BlockOffering; nowMs: number },
 ): RunOption {
   const usableUntilMs = offeringUsableUntil(offering)
@@ -213,7 +213,7 @@ function ofOffering(
 }
 
 function onDemandOption(
-  wish: RunWish,
+  wish: RunNeeds,
   { facts, zone, nowMs }: { facts: RegionFacts; zone: string; nowMs: number },
 ): RunOption {
   const startsAtMs = Math.max(nowMs, wish.startsAtMs ?? 0)
@@ -261,11 +261,11 @@ function optionOf({
   }
 }
 
-function costOnDemand({ count, days }: RunWish, { usdPerHour }: RegionFacts): number | undefined {
+function costOnDemand({ count, days }: RunNeeds, { usdPerHour }: RegionFacts): number | undefined {
   return usdPerHour === undefined ? undefined : usdPerHour * count * days * 24
 }
 
-function missingOf({ type, count, days }: RunWish, facts: readonly RegionFacts[]): string[] {
+function missingOf({ type, count, days }: RunNeeds, facts: readonly RegionFacts[]): string[] {
   const sells = facts.filter((one) => one.type !== undefined)
   if (sells.length === 0) return [`No Region that answered sells ${type}.`]
   const fits = (one: RegionFacts): number | undefined =>

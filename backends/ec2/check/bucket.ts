@@ -39,7 +39,7 @@ function far({ config }: Host, bucket: Bucket, region: string): Problem[] {
   return [
     {
       severity: 'warning',
-      message: `the bucket ${bucket.name} is in ${region}, and CRUCIBLE_STORE or AWS_REGION says ${bucket.region}: every request is redirected`,
+      message: `the bucket ${bucket.name} is in ${region}, but CRUCIBLE_STORE or AWS_REGION names ${bucket.region}: every request is redirected`,
       remedy: `Write its Region into CRUCIBLE_STORE: ${url}.`,
     },
   ]

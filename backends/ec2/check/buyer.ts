@@ -13,7 +13,7 @@ const ROLE_ARN = /^arn:[\w-]+:iam::(\d+):role\/.+$/
 /** Returns why this role must not buy: its purchases would belong to another account, and never show among this one's reservations. */
 export function whyForeign(buyerRole: string, account: string): string | undefined {
   if (ROLE_ARN.exec(buyerRole)?.[1] === account) return undefined
-  return `the role ${buyerRole} is one of another account, whose reservations are not those of ${account}`
+  return `the role ${buyerRole} belongs to another account; its purchases would not appear in ${account}`
 }
 
 /**

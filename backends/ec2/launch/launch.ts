@@ -57,7 +57,7 @@ function requestFor(order: Order, hasGrant: boolean): FleetRequest | ReservedReq
   if (order.capacityType === 'reserved') return reservedRequest(order, first, tags)
   const capacityType = CAPACITY_TYPES.find((one) => one === order.capacityType)
   if (capacityType === undefined)
-    throw invalid(`there are no ${order.capacityType} machines here`, 'Plan the job again.')
+    throw invalid(`this backend does not launch ${order.capacityType} machines`, 'Plan the job again.')
   return {
     token: order.token,
     capacityType,
@@ -156,7 +156,7 @@ async function adopt(host: Host, order: Order, signal: AbortSignal): Promise<Fle
   const found = await host.api.machines.byTag({ name: TAGS.attempt, value: order.attemptId }, signal)
   if (found.length > 0) return { machines: found.map(({ id }) => ({ id })), errors: [] }
   throw invalid(
-    'the token of this order was used for another request, which has no machine',
+    'the token of this order was already used for a different request, which launched no machine',
     'Report this: an order must never change once it was sent.',
   )
 }

@@ -56,7 +56,7 @@ function useOf(
   machines: Machine[],
 ): NonNullable<OwnedResource['use']> {
   const users = machines.filter(({ tags, state }) => tags[TEMPLATE_TAG] === id && state !== 'terminated')
-  if (users.length > 0) return { isNeeded: true, reason: `${users[0]!.id} came of it` }
+  if (users.length > 0) return { isNeeded: true, reason: `${users[0]!.id} was launched from it` }
   const keptFor = formatDuration(config.templatesKeptMs)
   return deps.clock() - createdAtMs < config.templatesKeptMs
     ? { isNeeded: true, reason: `no machine uses it, and it is younger than ${keptFor}` }

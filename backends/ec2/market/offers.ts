@@ -192,7 +192,7 @@ function offerOf({ type, zone, diskGiB, notes, data, pins, ...facts }: Facts): O
 
 function imageNote(pinned: string | undefined, { image }: Record<string, string>): string | undefined {
   if (pinned === undefined || pinned === image) return undefined
-  return `the job's previous image, ${pinned}, is gone: ${image} takes its place`
+  return `the job's previous image, ${pinned}, no longer exists; ${image} replaces it`
 }
 
 function availabilityOf(

@@ -1,7 +1,7 @@
-import type { CapacityQuote, CapacityWish } from '../../../core/reservation/reservation'
+import type { CapacityQuote, CapacityRequest } from '../../../core/reservation/reservation'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { hoursOfDays, soldDays } from '../capacity/block-durations'
-import { offeringsIn, offeringUsableUntil, sellable, type OfferingsWish } from '../capacity/offerings'
+import { offeringsIn, offeringUsableUntil, sellable, type OfferingsQuery } from '../capacity/offerings'
 import { parsePattern } from '../capacity/patterns'
 import { ec2Error, invalid } from '../errors'
 import type { Host } from '../host'
@@ -16,7 +16,7 @@ const CUT_OFF_MS = -cutOffOf({ isBlock: true, isUltraServer: false, endsAtMs: 0 
 /** Returns Capacity Blocks for sale in this Region. Throws `invalid` if AWS never sells such a request. */
 export async function blockQuotes(
   host: Host,
-  wish: CapacityWish,
+  wish: CapacityRequest,
   signal: AbortSignal,
 ): Promise<CapacityQuote[]> {
   const { durationMs } = wish
@@ -42,7 +42,7 @@ export async function blockQuotes(
  */
 async function offeringsLasting(
   host: Host,
-  { wish, lengthsMs }: { wish: CapacityWish; lengthsMs: readonly number[] },
+  { wish, lengthsMs }: { wish: CapacityRequest; lengthsMs: readonly number[] },
   signal: AbortSignal,
 ): Promise<BlockOffering[]> {
   const patterns = wish.types.map(parsePattern)
@@ -77,7 +77,7 @@ async function offeringsLasting(
   return [...new Map(usable.map((one) => [one.id, one])).values()]
 }
 
-function rangeOf(wish: CapacityWish): Omit<OfferingsWish, 'patterns' | 'days'> {
+function rangeOf(wish: CapacityRequest): Omit<OfferingsQuery, 'patterns' | 'days'> {
   return {
     count: wish.count,
     startsAfterMs: wish.earliestStartAtMs,
@@ -179,7 +179,7 @@ function hasTermsOf(one: CapacityQuote, other: CapacityQuote): boolean {
 /** Returns extensions for a block of this account. */
 export async function extensionQuotes(
   host: Host,
-  wish: CapacityWish,
+  wish: CapacityRequest,
   signal: AbortSignal,
 ): Promise<CapacityQuote[]> {
   const { extends: { id } = { id: '' }, durationMs = 0, types, count } = wish

@@ -17,7 +17,10 @@ export async function change(
 ): Promise<OwnedReservation> {
   const told = await hourlyOf(host, id, signal)
   if (told === undefined || !isLive(told))
-    throw new BackendError({ class: 'expired', message: `The reservation ${id} is over or gone.` })
+    throw new BackendError({
+      class: 'expired',
+      message: `The reservation ${id} has ended or does not exist.`,
+    })
   const facts = await factsFor(host, signal)
   const owned = (one: Reservation): OwnedReservation => ownedOf(one, { ...facts, extensions: [] })
   const { reserving } = host.api
@@ -67,7 +70,7 @@ export async function releaseTerms(host: Host, id: string, signal: AbortSignal):
   const quote = await host.api.reserving.cancellationQuote({ reservation: id, token }, signal)
   const terms = quote.terms.find(({ type }) => type === 'commitment-wind-down') ?? quote.terms[0]
   if (quote.state === 'pending' || terms === undefined)
-    throw transient(`AWS has not computed yet what it costs to release ${id} back`, 5 * SECOND_MS)
+    throw transient(`AWS has not yet computed the cost of releasing ${id} back`, 5 * SECOND_MS)
   const price = (await host.market.onDemand(signal))(told.type)
   if (price === undefined) throw transient(`the price of ${told.type} cannot be read`)
   const { chargedHours, committedCount, chargedUntilMs } = terms

@@ -1,5 +1,5 @@
 import { microUsd } from '../../../core/money/money'
-import type { CapacityQuote, CapacityWish } from '../../../core/reservation/reservation'
+import type { CapacityQuote, CapacityRequest } from '../../../core/reservation/reservation'
 import { CLOCK_SLACK_MS, DAY_MS } from '../../../core/time/time'
 import { invalid } from '../errors'
 import type { Host } from '../host'
@@ -24,7 +24,7 @@ interface Pool {
  */
 export async function hourlyQuotes(
   host: Host,
-  wish: CapacityWish,
+  wish: CapacityRequest,
   signal: AbortSignal,
 ): Promise<CapacityQuote[]> {
   if (!Number.isInteger(wish.count) || wish.count < 1 || wish.count > COUNT_MAX)
@@ -50,7 +50,7 @@ export async function hourlyQuotes(
 /** Returns the types that AWS sells for the requested start; undefined if that is now, when it sells all of them. */
 async function laterTypes(
   host: Host,
-  { wish, types }: { wish: CapacityWish; types: string[] },
+  { wish, types }: { wish: CapacityRequest; types: string[] },
   signal: AbortSignal,
 ): Promise<ReadonlySet<string> | undefined> {
   const aheadMs = (wish.earliestStartAtMs ?? 0) - host.deps.clock()
@@ -63,7 +63,7 @@ async function laterTypes(
 
 function quoteOf(
   { type, zone }: Pool,
-  { wish, price, host }: { wish: CapacityWish; price: Price | undefined; host: Host },
+  { wish, price, host }: { wish: CapacityRequest; price: Price | undefined; host: Host },
 ): CapacityQuote[] {
   // An unknown price cannot be judged.
   if (price === undefined) return []

@@ -1,4 +1,4 @@
-import type { CapacityQuote, CapacityWish } from '../../../core/reservation/reservation'
+import type { CapacityQuote, CapacityRequest } from '../../../core/reservation/reservation'
 import type { ReservingBackend } from '../../backend'
 import { BackendError } from '../../errors'
 import { verb } from '../calls'
@@ -23,7 +23,7 @@ export function createReserving(host: Host): ReservingBackend {
   }
 }
 
-async function reservable(host: Host, wish: CapacityWish, signal: AbortSignal): Promise<CapacityQuote[]> {
+async function reservable(host: Host, wish: CapacityRequest, signal: AbortSignal): Promise<CapacityQuote[]> {
   if (wish.extends !== undefined) return extensionQuotes(host, wish, signal)
   await checkZones(host, wish, signal)
   const fitting = { ...wish, types: await fitTypes(host, wish.types, signal) }
@@ -31,7 +31,7 @@ async function reservable(host: Host, wish: CapacityWish, signal: AbortSignal): 
 }
 
 /** A zone that is misspelt would look like one in which nothing is for sale. */
-async function checkZones(host: Host, { zones = [] }: CapacityWish, signal: AbortSignal): Promise<void> {
+async function checkZones(host: Host, { zones = [] }: CapacityRequest, signal: AbortSignal): Promise<void> {
   if (zones.length === 0) return
   const known = [...(await host.places.byZone(signal)).keys()].sort()
   if (zones.some((zone) => known.includes(zone))) return

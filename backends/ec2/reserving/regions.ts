@@ -1,4 +1,4 @@
-import type { CapacityQuote, CapacityWish } from '../../../core/reservation/reservation'
+import type { CapacityQuote, CapacityRequest } from '../../../core/reservation/reservation'
 import { MINUTE_MS } from '../../../core/time/time'
 import type { Backend, LookContext, ReservingBackend } from '../../backend'
 import { BackendError } from '../../errors'
@@ -30,7 +30,7 @@ export function reservingAcross({ regions, at }: Pick<Look, 'regions' | 'at'>): 
 }
 
 async function reservable(
-  wish: CapacityWish,
+  wish: CapacityRequest,
   { regions, at, ctx }: { regions: readonly string[]; at: (region: string) => Backend; ctx: LookContext },
 ): Promise<CapacityQuote[]> {
   const wanted = wish.extends === undefined ? (wish.regions ?? regions) : [wish.extends.region]

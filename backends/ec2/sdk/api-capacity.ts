@@ -22,7 +22,7 @@ export interface BlockOffering {
   ultraServerType?: string
 }
 
-export interface OfferingWish {
+export interface OfferingRequest {
   type: string
   count: number
   /** A length that AWS sells: `capacity/block-durations.ts`. */
@@ -71,7 +71,7 @@ export interface CapacityApi {
   regions(signal: AbortSignal): Promise<RegionState[]>
   /** The names of types that are sold as Capacity Blocks in this Region. */
   blockTypes(signal: AbortSignal): Promise<string[]>
-  offerings(wish: OfferingWish, signal: AbortSignal): Promise<BlockOffering[]>
+  offerings(wish: OfferingRequest, signal: AbortSignal): Promise<BlockOffering[]>
   topology(signal: AbortSignal): Promise<NetworkPlace[]>
   placementScores(
     wish: { types: string[]; count: number; regions: string[]; byZone: boolean },

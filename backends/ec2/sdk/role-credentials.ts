@@ -28,7 +28,7 @@ export function roleCredentials(sts: STSClient, RoleArn: string): () => Promise<
       }
     } catch (error) {
       const { message, code, cause } = awsError(error)
-      throw new AwsError(`the role ${RoleArn} cannot be taken: ${message}`, { code, reach: 'unsent', cause })
+      throw new AwsError(`cannot assume the role ${RoleArn}: ${message}`, { code, reach: 'unsent', cause })
     }
   }
 }

@@ -1,4 +1,4 @@
-import type { AccountPart, AccountSetup, AccountWish, Step, Survey, Work } from '../../account'
+import type { AccountPart, AccountSetup, AccountRequest, Step, Survey, Work } from '../../account'
 import { listOf } from '../../settings'
 import { ec2Error, invalid } from '../errors'
 import { createClients, type Clients } from './clients'
@@ -6,7 +6,7 @@ import { findPlace, roleNamed } from './place'
 import { askForQuotas, planRemarks, readQuotas } from './quotas'
 import { obstaclesTo, removable, removeSite } from './removal'
 import { settingsOf } from './settings'
-import { roleName, ROLES, type Place, type Site, type Wish } from './site'
+import { roleName, ROLES, type Place, type RegionSetup, type SetupRequest } from './site'
 import { deploy, isEmpty, previewParts } from './stack'
 import { bucketObstacle } from './store'
 import { terraformFiles } from './terraform'
@@ -17,7 +17,7 @@ const BUCKET = /^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/
 const OTHER_PARTITION = /^(?:cn|us-gov|us-iso\w*|eu-iso\w*)-/
 const REGION = /^[a-z]{2}(?:-[a-z]+)+-\d$/
 
-export interface SetupOptions extends AccountWish {
+export interface SetupOptions extends AccountRequest {
   /** Servers that replace AWS. */
   endpoint?: string
   storeEndpoint?: string
@@ -94,16 +94,16 @@ async function collected(
 }
 
 /** A part with its Region in the name where that is not the first one, because each Region has one. */
-function inRegion<P extends Pick<AccountPart, 'id' | 'name'>>({ isHome, region }: Site, part: P): P {
+function inRegion<P extends Pick<AccountPart, 'id' | 'name'>>({ isHome, region }: RegionSetup, part: P): P {
   return isHome ? part : { ...part, id: `${part.id}@${region}`, name: `${part.name} in ${region}` }
 }
 
 const namedIn =
-  (site: Site, onStep: OnStep): OnStep =>
+  (site: RegionSetup, onStep: OnStep): OnStep =>
   (step) =>
     onStep({ ...step, part: inRegion(site, step.part) })
 
-function checked(options: SetupOptions): Wish {
+function checked(options: SetupOptions): SetupRequest {
   const { region, prefix, bucket } = options
   const regions = [...new Set(listOf(region ?? ''))]
   if (regions.length === 0) throw invalid('the Region is missing', 'Name one: --region us-east-1.')
@@ -149,14 +149,14 @@ async function survey(place: Place): Promise<Survey> {
 }
 
 /** Parts that the stack has or lacks, and resources outside the stack that it uses or collides with. */
-async function partsOf(site: Site): Promise<AccountPart[]> {
+async function partsOf(site: RegionSetup): Promise<AccountPart[]> {
   const others = site.isHome ? await partsOfOthers(site) : []
   // A deployment would fail.
   if (others.some(({ state }) => state === 'taken')) return others
   return [...others, ...(await previewParts(site))]
 }
 
-async function partsOfOthers(site: Site): Promise<AccountPart[]> {
+async function partsOfOthers(site: RegionSetup): Promise<AccountPart[]> {
   const { stack, prefix, bucket, parameters } = site
   const part = { id: 'SpotRole', what: 'role of a service', name: 'AWSServiceRoleForEC2Spot', remarks: [] }
   const found: AccountPart[] = parameters['CreateSpotRole'] === 'no' ? [{ ...part, state: 'theirs' }] : []
@@ -173,7 +173,7 @@ async function partsOfOthers(site: Site): Promise<AccountPart[]> {
   return found
 }
 
-function networkRemark({ parameters, region }: Site): string {
+function networkRemark({ parameters, region }: RegionSetup): string {
   const { VpcId: vpcId = '' } = parameters
   return vpcId === ''
     ? `Machines in ${region} use a separate network.`
@@ -196,7 +196,7 @@ async function quotasOf(sites: Place['sites'], read: typeof readQuotas): Promise
 const USUAL_ZONES = ['a', 'b', 'c']
 
 async function terraform(
-  wish: Wish,
+  wish: SetupRequest,
   place: (signal: AbortSignal) => Promise<Place>,
   signal: AbortSignal,
 ): Promise<Record<string, string>> {

@@ -6,7 +6,7 @@ import { GetCallerIdentityCommand } from '@aws-sdk/client-sts'
 import { hasCode, invalid } from '../errors'
 import { call } from '../sdk/errors'
 import type { Clients } from './clients'
-import { isOurs, roleName, SETUP_TAGS, type Place, type Site, type Wish } from './site'
+import { isOurs, roleName, SETUP_TAGS, type Place, type RegionSetup, type SetupRequest } from './site'
 import { bucketObstacle } from './store'
 import { isEmpty, readStack, resourcesOf, type Stack } from './stack'
 
@@ -17,7 +17,7 @@ const REGIONS = /[a-z]{2}(?:-[a-z]+)+-\d/g
 const SPOT_ROLE = 'AWSServiceRoleForEC2Spot'
 
 export async function findPlace(
-  wish: Wish,
+  wish: SetupRequest,
   clientsOf: (region: string) => Clients,
   signal: AbortSignal,
 ): Promise<Place> {
@@ -47,7 +47,7 @@ export async function findPlace(
   const bucket = wish.bucket ?? kept ?? `${prefix}-${account}-${regions[0]}`
   const letsWorkersBuy = wish.letsWorkersBuy ?? before?.parameters.get('WorkersMayBuy') === 'yes'
   const sites = await Promise.all(
-    regions.map(async (region): Promise<Site> => {
+    regions.map(async (region): Promise<RegionSetup> => {
       const common = { clients: clientsOf(region), signal, prefix, account, region, bucket }
       const stack = await stackIn(common)
       const resources = stack === undefined ? [] : await resourcesOf(common, stack)
@@ -59,14 +59,16 @@ export async function findPlace(
 }
 
 /** The Region of the store of an earlier run, from the machines' role, which has no Region. */
-async function homeBefore(site: Pick<Site, 'clients' | 'signal' | 'prefix'>): Promise<string | undefined> {
+async function homeBefore(
+  site: Pick<RegionSetup, 'clients' | 'signal' | 'prefix'>,
+): Promise<string | undefined> {
   const { Tags = [] } = (await roleNamed(site, roleName(site.prefix, 'machine'))) ?? {}
   const regions = Tags.find(({ Key }) => Key === SETUP_TAGS.regions)?.Value
   return isOurs(site.prefix, Tags) ? regions?.split(' ')[0] : undefined
 }
 
 /** The stack of this set-up in a Region. */
-async function stackIn(site: Pick<Site, 'clients' | 'signal' | 'prefix'>): Promise<Stack | undefined> {
+async function stackIn(site: Pick<RegionSetup, 'clients' | 'signal' | 'prefix'>): Promise<Stack | undefined> {
   const stack = await readStack(site)
   if (stack === undefined || stack.isOurs) return stack
   throw invalid(
@@ -77,7 +79,7 @@ async function stackIn(site: Pick<Site, 'clients' | 'signal' | 'prefix'>): Promi
 
 /** Nothing also where roles may not be read: the deployment reports a missing permission. */
 export async function roleNamed(
-  { clients, signal }: Pick<Site, 'clients' | 'signal'>,
+  { clients, signal }: Pick<RegionSetup, 'clients' | 'signal'>,
   RoleName: string,
 ): Promise<Role | undefined> {
   try {
@@ -92,12 +94,12 @@ export async function roleNamed(
 interface Choice {
   regions: readonly string[]
   letsWorkersBuy: boolean
-  wish: Wish
+  wish: SetupRequest
 }
 
 /** A deployed stack keeps every parameter that this run does not choose. */
 async function parametersOf(
-  site: Site,
+  site: RegionSetup,
   { regions, letsWorkersBuy, wish }: Choice,
 ): Promise<Record<string, string>> {
   const { stack, prefix, bucket, isHome } = site
@@ -123,12 +125,12 @@ async function parametersOf(
   }
 }
 
-async function hasUsableBucket(site: Site): Promise<boolean> {
+async function hasUsableBucket(site: RegionSetup): Promise<boolean> {
   const found = await bucketObstacle(site)
   return found.exists && found.obstacle === undefined
 }
 
-async function defaultVpc({ clients, signal }: Site): Promise<string | undefined> {
+async function defaultVpc({ clients, signal }: RegionSetup): Promise<string | undefined> {
   const Filters = [{ Name: 'is-default', Values: ['true'] }]
   const { Vpcs = [] } = await call(signal, () =>
     clients.ec2.send(new DescribeVpcsCommand({ Filters }), { abortSignal: signal }),
@@ -137,12 +139,12 @@ async function defaultVpc({ clients, signal }: Site): Promise<string | undefined
 }
 
 /** A subnet in each zone. */
-async function newNetwork(site: Site): Promise<Record<string, string>> {
+async function newNetwork(site: RegionSetup): Promise<Record<string, string>> {
   const zones = await zonesOf(site)
   return { VpcId: '', ...Object.fromEntries(zones.map((zone, at) => [`Zone${at + 1}`, zone])) }
 }
 
-async function zonesOf({ clients, signal }: Site): Promise<string[]> {
+async function zonesOf({ clients, signal }: RegionSetup): Promise<string[]> {
   const Filters = [
     { Name: 'zone-type', Values: ['availability-zone'] },
     { Name: 'opt-in-status', Values: ['opt-in-not-required'] },

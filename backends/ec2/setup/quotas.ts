@@ -7,7 +7,7 @@ import { quotaOf } from '../market/shapes'
 import { readQuota, readQuotaRequests } from '../sdk/quota-calls'
 import { call } from '../sdk/errors'
 import { readPlan } from '../sdk/plan'
-import type { Site } from './site'
+import type { RegionSetup } from './site'
 
 /** vCPUs of the smallest machines with a GPU, `g4dn.xlarge` and the like. */
 const SMALLEST_VCPUS = 4
@@ -23,7 +23,7 @@ function wantedQuotas(): { code: string; name: string }[] {
 }
 
 /** The quotas that machines with GPUs need, and the state of requests for more. */
-export async function readQuotas({ clients, signal }: Site): Promise<QuotaState[]> {
+export async function readQuotas({ clients, signal }: RegionSetup): Promise<QuotaState[]> {
   const options = { signal, client: clients.quotas }
   const requests = await readQuotaRequests(options).catch(() => undefined)
   return Promise.all(
@@ -48,7 +48,7 @@ export async function readQuotas({ clients, signal }: Site): Promise<QuotaState[
   )
 }
 
-export async function askForQuotas(site: Site): Promise<QuotaState[]> {
+export async function askForQuotas(site: RegionSetup): Promise<QuotaState[]> {
   for (const { code, wanted, isAskable } of await readQuotas(site))
     if (isAskable) await askFor(site, { code, wanted })
   return readQuotas(site)
@@ -56,7 +56,7 @@ export async function askForQuotas(site: Site): Promise<QuotaState[]> {
 
 /** Sent again after a lost answer: AWS refuses a second request while one is open. */
 async function askFor(
-  { clients, signal }: Site,
+  { clients, signal }: RegionSetup,
   { code, wanted }: { code: string; wanted: number },
 ): Promise<void> {
   const command = new RequestServiceQuotaIncreaseCommand({
@@ -70,7 +70,7 @@ async function askFor(
 }
 
 /** Nothing if the plan may not be read: a launch shows it. */
-export async function planRemarks({ clients, signal }: Site): Promise<string[]> {
+export async function planRemarks({ clients, signal }: RegionSetup): Promise<string[]> {
   const plan = await readPlan(clients.sts, { endpoint: clients.endpoint, signal }).catch(() => undefined)
   if (plan !== 'free') return []
   const types = FREE_PLAN_TYPES.map((name) => ({ name, isFreeTier: true }))

@@ -3,7 +3,7 @@ import * as ec2 from '@aws-sdk/client-ec2'
 import type { AccountPart, Obstacle, Step, Work } from '../../account'
 import { call } from '../sdk/errors'
 import { TAGS } from '../tags'
-import { roleName, type Site } from './site'
+import { roleName, type RegionSetup } from './site'
 import { deleteStack, failed, partOf } from './stack'
 import { isOwnBucket, removeBucket } from './store'
 
@@ -11,7 +11,7 @@ import { isOwnBucket, removeBucket } from './store'
 const RETAINED = ['AWS::S3::Bucket', 'AWS::S3::BucketPolicy', 'AWS::IAM::ServiceLinkedRole']
 
 /** Everything that a removal deletes in a Region, in its order. */
-export async function removable(site: Site): Promise<AccountPart[]> {
+export async function removable(site: RegionSetup): Promise<AccountPart[]> {
   return [
     ...(await templatesOf(site)),
     ...site.resources
@@ -21,7 +21,7 @@ export async function removable(site: Site): Promise<AccountPart[]> {
   ]
 }
 
-async function bucketOf(site: Site): Promise<AccountPart[]> {
+async function bucketOf(site: RegionSetup): Promise<AccountPart[]> {
   const { isHome, bucket } = site
   if (!isHome || !(await isOwnBucket(site))) return []
   return [{ id: bucket, what: 'bucket', name: bucket, state: 'there', remarks: [] }]
@@ -29,7 +29,7 @@ async function bucketOf(site: Site): Promise<AccountPart[]> {
 
 /** Deletes the launch templates, then the stack, then the bucket. A stack that cannot be deleted keeps the bucket, too. */
 export async function removeSite(
-  site: Site,
+  site: RegionSetup,
   { signal, hasData, onStep }: Work & { hasData: boolean },
 ): Promise<void> {
   for (const part of await templatesOf(site)) onStep({ part, ...(await removeTemplate(site, part)) })
@@ -45,7 +45,10 @@ export async function removeSite(
     })
 }
 
-async function removeTemplate({ clients, signal }: Site, { id }: AccountPart): Promise<Omit<Step, 'part'>> {
+async function removeTemplate(
+  { clients, signal }: RegionSetup,
+  { id }: AccountPart,
+): Promise<Omit<Step, 'part'>> {
   const command = new ec2.DeleteLaunchTemplateCommand({ LaunchTemplateId: id })
   try {
     await call(signal, () => clients.ec2.send(command, { abortSignal: signal }))
@@ -57,7 +60,7 @@ async function removeTemplate({ clients, signal }: Site, { id }: AccountPart): P
 }
 
 /** The launch templates of workers that use the profile of this set-up. Those of other set-ups have the same tag and other profiles. */
-async function templatesOf({ clients, prefix, signal }: Site): Promise<AccountPart[]> {
+async function templatesOf({ clients, prefix, signal }: RegionSetup): Promise<AccountPart[]> {
   const profile = roleName(prefix, 'machine')
   const Filters = [{ Name: 'tag-key', Values: [TAGS.deployment] }]
   return call(signal, async () => {
@@ -81,7 +84,7 @@ async function templatesOf({ clients, prefix, signal }: Site): Promise<AccountPa
 const ALIVE = ['pending', 'running', 'stopping', 'stopped']
 const NAMED_MAX = 5
 
-export async function obstaclesTo(site: Site): Promise<Obstacle[]> {
+export async function obstaclesTo(site: RegionSetup): Promise<Obstacle[]> {
   const ids = (await machinesOf(site)).map(({ InstanceId = '' }) => InstanceId)
   if (ids.length === 0) return []
   const more = ids.length > NAMED_MAX ? ', ...' : ''
@@ -95,7 +98,13 @@ export async function obstaclesTo(site: Site): Promise<Obstacle[]> {
 }
 
 /** Machines that need what is to be removed: those with the profile, and those of deployments that have no profile or use the security group. */
-async function machinesOf({ clients, signal, account, prefix, ...site }: Site): Promise<ec2.Instance[]> {
+async function machinesOf({
+  clients,
+  signal,
+  account,
+  prefix,
+  ...site
+}: RegionSetup): Promise<ec2.Instance[]> {
   const profile = `arn:aws:iam::${account}:instance-profile/${roleName(prefix, 'machine')}`
   const groups = site.resources.flatMap(({ ResourceType, PhysicalResourceId }) =>
     ResourceType === 'AWS::EC2::SecurityGroup' ? PhysicalResourceId : [],

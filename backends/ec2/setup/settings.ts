@@ -1,4 +1,4 @@
-import { roleName, type Place, type RoleOf, type Site } from './site'
+import { roleName, type Place, type RoleOf, type RegionSetup } from './site'
 
 /** The environment that client and workers need to use an account after set-up. What is not created yet is left out. */
 export function settingsOf({ sites, letsWorkersBuy }: Place): Record<string, string> {
@@ -25,6 +25,6 @@ export function settingsOf({ sites, letsWorkersBuy }: Place): Record<string, str
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== ''))
 }
 
-function roleArn({ account, prefix, parameters }: Site, of: RoleOf): string {
+function roleArn({ account, prefix, parameters }: RegionSetup, of: RoleOf): string {
   return `arn:aws:iam::${account}:role${parameters['RolePath'] ?? '/'}${roleName(prefix, of)}`
 }

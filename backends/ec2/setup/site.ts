@@ -1,10 +1,10 @@
 import type { StackResource } from '@aws-sdk/client-cloudformation'
-import type { AccountWish } from '../../account'
+import type { AccountRequest } from '../../account'
 import type { Clients } from './clients'
 import type { Stack } from './stack'
 
 /** Set-up of one Region: its stack, and what the template gets. */
-export interface Site {
+export interface RegionSetup {
   clients: Clients
   region: string
   /** The Region of the store and of the roles. */
@@ -23,12 +23,12 @@ export interface Site {
 
 export interface Place {
   /** The Region of the store first. */
-  sites: [Site, ...Site[]]
+  sites: [RegionSetup, ...RegionSetup[]]
   identity: string
   letsWorkersBuy: boolean
 }
 
-export type Wish = Omit<AccountWish, 'region'> & {
+export type SetupRequest = Omit<AccountRequest, 'region'> & {
   /** The first one has the store, unless an earlier set-up chose another. */
   regions: readonly string[]
 }

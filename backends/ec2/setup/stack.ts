@@ -7,7 +7,7 @@ import type { AccountPart, Step } from '../../account'
 import { ec2Error, hasCode } from '../errors'
 import { AwsError } from '../sdk/api'
 import { call } from '../sdk/errors'
-import { isOurs, SETUP_TAGS, type Site } from './site'
+import { isOurs, SETUP_TAGS, type RegionSetup } from './site'
 
 export interface Stack {
   id: string
@@ -55,7 +55,7 @@ function templateText(): string {
   return readFileSync(join(deployFolder(), 'aws', 'crucible.template.yaml'), 'utf8')
 }
 
-type Clients = Pick<Site, 'clients' | 'signal' | 'prefix'>
+type Clients = Pick<RegionSetup, 'clients' | 'signal' | 'prefix'>
 
 /** The stack by its name, or by its id once it is deleted. Waits until a change of it that is under way has ended. */
 export async function readStack(site: Clients, name = site.prefix): Promise<Stack | undefined> {
@@ -106,7 +106,7 @@ interface ChangeSet {
 }
 
 /** Asks CloudFormation what a deployment would change. Manual changes of the resources count, and the deployment reverts them. */
-async function makeChangeSet(site: Site): Promise<ChangeSet> {
+async function makeChangeSet(site: RegionSetup): Promise<ChangeSet> {
   const { clients, signal, prefix, stack, parameters } = site
   const isNew = isEmpty(stack)
   const wish: cfn.CreateChangeSetCommandInput = {
@@ -131,7 +131,10 @@ async function makeChangeSet(site: Site): Promise<ChangeSet> {
 
 const NO_CHANGES = /didn't contain changes|no updates are to be performed/i
 
-async function changesOf(site: Site, ChangeSetName: string): Promise<cfn.ResourceChange[] | undefined> {
+async function changesOf(
+  site: RegionSetup,
+  ChangeSetName: string,
+): Promise<cfn.ResourceChange[] | undefined> {
   const { clients, signal } = site
   const changes: cfn.ResourceChange[] = []
   let NextToken: string | undefined
@@ -156,7 +159,7 @@ async function changesOf(site: Site, ChangeSetName: string): Promise<cfn.Resourc
 }
 
 /** The parts of the template in this Region, and how they differ from it. Leaves nothing behind. */
-export async function previewParts(site: Site): Promise<AccountPart[]> {
+export async function previewParts(site: RegionSetup): Promise<AccountPart[]> {
   const { id, stackId, changes = [] } = await makeChangeSet(site)
   await dropChangeSet(site, { id, stackId })
   const known = new Set(site.resources.map(({ LogicalResourceId }) => LogicalResourceId))
@@ -174,7 +177,7 @@ export async function previewParts(site: Site): Promise<AccountPart[]> {
 }
 
 async function dropChangeSet(
-  { clients, signal, stack }: Site,
+  { clients, signal, stack }: RegionSetup,
   { id, stackId }: Pick<ChangeSet, 'id' | 'stackId'>,
 ): Promise<void> {
   const options = { abortSignal: signal }
@@ -228,7 +231,7 @@ function remarksOf({ Action, Details = [], ResourceDriftStatus }: cfn.ResourceCh
 type Tell = (step: Omit<Step, 'part'> & { part: AccountPart }) => void
 
 /** Creates or changes what `previewParts` showed, all of it or nothing. Returns whether it succeeded. */
-export async function deploy(site: Site, tell: Tell): Promise<boolean> {
+export async function deploy(site: RegionSetup, tell: Tell): Promise<boolean> {
   const { clients, signal, stack } = site
   const { id, stackId, changes } = await makeChangeSet(site)
   if (changes === undefined) {
@@ -246,7 +249,7 @@ export async function deploy(site: Site, tell: Tell): Promise<boolean> {
 }
 
 /** Deletes a stack. The bucket and the spot role are retained. Returns whether it succeeded. */
-export async function deleteStack(site: Site, { id }: Stack, tell: Tell): Promise<boolean> {
+export async function deleteStack(site: RegionSetup, { id }: Stack, tell: Tell): Promise<boolean> {
   const { clients, signal } = site
   const seen = new Set((await eventsOf(site, id)).map(({ EventId = '' }) => EventId))
   await call(signal, () =>
@@ -263,7 +266,7 @@ interface Following {
 }
 
 /** Reports the events of an operation until it has ended, and returns the status of its stack. */
-async function follow(site: Site, { stackId, seen, tell }: Following): Promise<string> {
+async function follow(site: RegionSetup, { stackId, seen, tell }: Following): Promise<string> {
   for (;;) {
     const stack = await stackNow(site, stackId)
     for (const event of await eventsOf(site, stackId)) {
@@ -280,7 +283,7 @@ async function follow(site: Site, { stackId, seen, tell }: Following): Promise<s
 }
 
 /** Oldest first. */
-async function eventsOf({ clients, signal }: Site, StackName: string): Promise<cfn.StackEvent[]> {
+async function eventsOf({ clients, signal }: RegionSetup, StackName: string): Promise<cfn.StackEvent[]> {
   return call(signal, async () => {
     const events: cfn.StackEvent[] = []
     const pages = cfn.paginateDescribeStackEvents({ client: clients.stacks }, { StackName })
@@ -313,7 +316,7 @@ export function failed(error: unknown): Omit<Step, 'part'> {
   return { did: 'failed', reason: message, permission: NAMED_ACTION.exec(message)?.[1] }
 }
 
-async function pause({ clients, signal }: Pick<Site, 'clients' | 'signal'>): Promise<void> {
+async function pause({ clients, signal }: Pick<RegionSetup, 'clients' | 'signal'>): Promise<void> {
   const ms = clients.endpoint === undefined ? POLL_MS : POLL_MS / 20
   await sleep(ms, undefined, { signal }).catch(() => undefined)
 }

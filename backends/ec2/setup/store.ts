@@ -4,7 +4,7 @@ import type { Step } from '../../account'
 import { hasCode } from '../errors'
 import { AwsError } from '../sdk/api'
 import { call } from '../sdk/errors'
-import { isOurs, type Site } from './site'
+import { isOurs, type RegionSetup } from './site'
 
 export interface Bucket {
   exists: boolean
@@ -13,7 +13,7 @@ export interface Bucket {
 }
 
 /** Whether a bucket of this name exists, and whether it is usable. */
-export async function bucketObstacle({ clients, region, bucket, signal }: Site): Promise<Bucket> {
+export async function bucketObstacle({ clients, region, bucket, signal }: RegionSetup): Promise<Bucket> {
   try {
     const { BucketRegion = region } = await call(signal, () =>
       clients.s3.send(new s3.HeadBucketCommand({ Bucket: bucket }), { abortSignal: signal }),
@@ -36,7 +36,7 @@ const elsewhere = (region: string): string =>
   `is in ${region}: choose another name with --bucket, or its Region with --region`
 
 /** Whether set-up created the bucket. */
-export async function isOwnBucket(site: Site): Promise<boolean> {
+export async function isOwnBucket(site: RegionSetup): Promise<boolean> {
   const { clients, bucket, prefix, signal } = site
   const { exists, obstacle } = await bucketObstacle(site)
   if (!exists || obstacle !== undefined) return false
@@ -51,7 +51,7 @@ export async function isOwnBucket(site: Site): Promise<boolean> {
 }
 
 /** Deletes the bucket if it is empty, or with its data if `hasData`. */
-export async function removeBucket(site: Site, hasData: boolean): Promise<Omit<Step, 'part'>> {
+export async function removeBucket(site: RegionSetup, hasData: boolean): Promise<Omit<Step, 'part'>> {
   const { clients, signal, bucket: Bucket } = site
   const options = { abortSignal: signal }
   if (hasData) await empty(site)
@@ -70,7 +70,7 @@ export async function removeBucket(site: Site, hasData: boolean): Promise<Omit<S
 }
 
 /** Deletes every object and every upload; a bucket of the template has no versions. */
-async function empty({ clients, bucket: Bucket, signal }: Site): Promise<void> {
+async function empty({ clients, bucket: Bucket, signal }: RegionSetup): Promise<void> {
   const options = { abortSignal: signal }
   await call(signal, async () => {
     for await (const { Contents = [] } of s3.paginateListObjectsV2({ client: clients.s3 }, { Bucket })) {

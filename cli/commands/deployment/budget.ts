@@ -33,21 +33,21 @@ async function show(cli: Cli, month: string): Promise<void> {
     return
   }
   out.table(
-    ['OWNER', 'LIMIT', 'SPENT', 'PROMISED', 'LEFT'],
+    ['OWNER', 'LIMIT', 'SPENT', 'RESERVED', 'LEFT'],
     [
       ...view.owners.map(({ owner, ...account }) => [owner, ...amounts(account)]),
       [out.paint.bold(`total ${month}`), ...amounts(view.total)],
     ],
-    { right: ['LIMIT', 'SPENT', 'PROMISED', 'LEFT'], flexible: 'OWNER' },
+    { right: ['LIMIT', 'SPENT', 'RESERVED', 'LEFT'], flexible: 'OWNER' },
   )
   const jobs = view.jobs.map(({ jobId, microUsd }) => `${jobId} ${formatUsd(microUsd)}`)
   const purchases = view.reservations.map(
     ({ reservationId, send, microUsd }) => `${reservationId} (purchase ${send}) ${formatUsd(microUsd)}`,
   )
   if (jobs.length + purchases.length > 0) out.line()
-  if (jobs.length > 0) out.line(`Promised to ${plural(jobs.length, 'job')}: ${jobs.join(', ')}.`)
+  if (jobs.length > 0) out.line(`Reserved for ${plural(jobs.length, 'job')}: ${jobs.join(', ')}.`)
   if (purchases.length > 0)
-    out.line(`Promised to ${plural(purchases.length, 'purchase')} of reservations: ${purchases.join(', ')}.`)
+    out.line(`Reserved for ${plural(purchases.length, 'purchase')} of reservations: ${purchases.join(', ')}.`)
 }
 
 function amounts({ limitMicroUsd, spentMicroUsd, promisedMicroUsd, leftMicroUsd }: Account): string[] {

@@ -60,7 +60,7 @@ async function demo(
   const progress = progressOn(cli.out.stderr, () => cli.now())
   const signal = cli.interruption(() => progress.note('Still cleaning up.'))
   let stage: Stage | undefined
-  let told: Told | undefined
+  let told: StoryResult | undefined
   let left: string[]
   try {
     const what = isLocal ? 'a Temporal server and workers' : 'a small cloud, a Temporal server and workers'
@@ -90,9 +90,9 @@ async function demo(
 }
 
 /** The story, its duration, and the duration of its set-up. */
-type Told = Story & { names: Plot['bills']; tookMs: number; setUpMs: number }
+type StoryResult = Story & { names: Plot['bills']; tookMs: number; setUpMs: number }
 
-function tell({ out }: Cli, told: Told): void {
+function tell({ out }: Cli, told: StoryResult): void {
   const { moved, undisturbed, weights, tookMs, setUpMs } = told
   const rows = [moved, undisturbed].flatMap((view) => attemptRows(view))
   out.line()
@@ -114,7 +114,7 @@ function tell({ out }: Cli, told: Told): void {
 }
 
 /** Cost and duration of the job that moved compared with the same work on demand, without interruption. */
-function billRows({ spot, onDemand, names }: Told): string[][] {
+function billRows({ spot, onDemand, names }: StoryResult): string[][] {
   const row = (name: string, { tookMs, machineMs, costMicroUsd }: Bill): string[] => [
     name,
     formatDuration(tookMs),
@@ -155,7 +155,7 @@ function attemptRows({ name, attempts }: JobView): string[][] {
 }
 
 /** Keeps the deployment until Ctrl-C. */
-async function keep(cli: Cli, { home, broken }: Stage, told: Told): Promise<void> {
+async function keep(cli: Cli, { home, broken }: Stage, told: StoryResult): Promise<void> {
   const { out, invocation } = cli
   const signal = cli.interruption()
   out.jsonLine(documentOf(told, { home }))
@@ -175,7 +175,7 @@ async function keep(cli: Cli, { home, broken }: Stage, told: Told): Promise<void
 }
 
 function documentOf(
-  { moved, undisturbed, weights, spot, onDemand, tookMs, setUpMs }: Told,
+  { moved, undisturbed, weights, spot, onDemand, tookMs, setUpMs }: StoryResult,
   rest: object,
 ): object {
   return {
@@ -193,7 +193,7 @@ function documentOf(
 
 function conclude(
   cli: Cli,
-  told: Told | undefined,
+  told: StoryResult | undefined,
   { left, isKept }: { left: string[]; isKept: boolean },
 ): void {
   const { out, invocation } = cli

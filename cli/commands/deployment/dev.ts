@@ -62,8 +62,8 @@ export function define(command: Command, cli: Cli): void {
       examples(
         ['crucible dev', 'in a separate terminal'],
         ['CRUCIBLE_LOCAL_SPOT=yes crucible dev', 'with spot machines, to try interruptions'],
-        ['crucible dev --sim', 'jobs run on EC2 machines of a small cloud'],
-        ['CRUCIBLE_BACKENDS=ec2,lambda,modal crucible dev --sim', 'on those of three providers'],
+        ['crucible dev --sim', 'a small cloud with EC2 machines'],
+        ['CRUCIBLE_BACKENDS=ec2,lambda,modal crucible dev --sim', 'a small cloud with three providers'],
         ['crucible dev --sim world.yaml', 'a small cloud described by a file'],
         ['TEMPORAL_ADDRESS=host:7233 crucible dev', 'workers only, for a server that runs elsewhere'],
       ),

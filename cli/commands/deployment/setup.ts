@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { Argument } from 'commander'
-import type { AccountWish } from '../../../backends/registry'
+import type { AccountRequest } from '../../../backends/registry'
 import type * as registry from '../../../backends/registry'
 import { readDevNote } from '../../../client/config'
 import { CrucibleError } from '../../../client/errors'
@@ -113,7 +113,7 @@ export function refuseForeignFlags(
       throw new CrucibleError('usage', `crucible setup ${provider} has no --${flag}.`)
 }
 
-function wishOf({ region, profile, prefix, bucket, ownNetwork, buyer }: Options): AccountWish {
+function wishOf({ region, profile, prefix, bucket, ownNetwork, buyer }: Options): AccountRequest {
   return {
     prefix,
     hasOwnNetwork: ownNetwork === true,

@@ -33,7 +33,7 @@ export function define(command: Command, cli: Cli): void {
         ['crucible plan job.yaml', 'a job file'],
         ['crucible plan train.py --gpus 1 --gpu-memory 24GB', 'a script'],
         ['crucible plan job.yaml --optimize time', 'soonest instead of cheapest'],
-        ['crucible plan job.yaml --explain g5.xlarge', 'why that costs what it costs there'],
+        ['crucible plan job.yaml --explain g5.xlarge', 'explain the cost of this type'],
       ),
     )
   command.action((file: string | undefined, scriptArguments: string[], flags: Options) =>

@@ -30,7 +30,7 @@ interface Options extends Readonly<Record<string, unknown>> {
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'Submit a job file or a Python script. Flags override the file. A folder is sent along: that of the job file, ' +
+      'Submit a job file or a Python script. Flags override the file. It uploads a folder: that of the job file, ' +
         'or for a script the current one.',
     )
     .argument('[file]', 'job file (.yaml) or script (.py)')

@@ -7,7 +7,7 @@ import type * as clientReserve from '../../../client/reservation/reserve'
 import type * as clientSchedules from '../../../client/retraining/planned-runs'
 import { CrucibleError } from '../../../client/errors'
 import { defined } from '../../../core/defined'
-import { RESERVATION_KINDS, type CapacityWish } from '../../../core/reservation/reservation'
+import { RESERVATION_KINDS, type CapacityRequest } from '../../../core/reservation/reservation'
 import { SHARE_DEFAULT, SHARES } from '../../../core/reservation/hold'
 import type { PurchaseRule } from '../../../core/reservation/reserving'
 import { DAY_MS, HOUR_MS } from '../../../core/time/time'
@@ -40,7 +40,7 @@ type Action = (typeof ACTIONS)[number]
 
 const WISH = ['offers', 'reserve'] as const
 
-/** Which action each option belongs to. */
+/** The actions that accept each option. */
 const ACTIONS_OF: Readonly<Record<string, readonly Action[]>> = {
   backend: ['list', ...WISH, 'calendar'],
   kind: WISH,
@@ -75,9 +75,9 @@ const WEEKS = 13
 
 const EXAMPLES = (): string =>
   examples(
-    ['crucible reservations offers --type p5.48xlarge --for 4d', 'what is for sale'],
+    ['crucible reservations offers --type p5.48xlarge --for 4d', 'list capacity for sale'],
     ['crucible reservations reserve --type p5.48xlarge --for 4d --max-price 40', 'search, then ask'],
-    ['crucible reservations approve res-3f', 'buy what it found'],
+    ['crucible reservations approve res-3f', 'buy the offer that it found'],
     ['crucible reservations calendar --ical > capacity.ics', 'for a calendar program'],
   )
 
@@ -136,12 +136,12 @@ export function define(command: Command, cli: Cli): void {
       '--notify <url>',
       'reserve: post events to this webhook: approval, payment, begin, idle time, release',
     )
-    .option('--purpose <text>', 'what it is for')
+    .option('--purpose <text>', 'purpose, shown in lists')
     .option('--id <id>', 'reserve, split: makes the command repeatable, such as res-ranker-2027-q1')
     .option('--note <text>', 'reject: why; it also ends a search')
-    .option('--bought <reservation>', "decide: the provider's id of what was bought")
+    .option('--bought <reservation>', "decide: the provider's id of the purchase")
     .option('--not-bought', 'decide: it was certainly not bought')
-    .option('--max-charge <usd>', 'release: accept what is still charged, up to this', moneyArgument)
+    .option('--max-charge <usd>', 'release: accept remaining charges up to this amount', moneyArgument)
     .option('--weeks <weeks>', 'calendar: how many', countArgument(104), WEEKS)
     .option('--ical', 'calendar: print iCalendar')
     .option('--yes', 'approve, extend, resize, split, release: do not ask')
@@ -230,7 +230,7 @@ function checkKind({ kind, maxUpfront, extendMax, maxSpend, releaseIdle }: Optio
  */
 const CUT_OFF_MS = HOUR_MS
 
-function wishOf(cli: Cli, options: Options): CapacityWish {
+function wishOf(cli: Cli, options: Options): CapacityRequest {
   const { backend, kind, type = [], count = 1, for: durationMs, from, startBy, endBy, region, zone } = options
   const at = (time: Deadline | undefined): number | undefined => time && instantOf(time, cli.now())
   if (type.length === 0)
@@ -289,8 +289,8 @@ async function reserve(cli: Cli, options: Options): Promise<void> {
   const { purpose, id, notify: webhook } = options
   const reserved = await client.reserve(cli.context(), { wish, rule, purpose, id, webhook })
   cli.out.json({ ...reserved })
-  const isOver = 'It already exists and is over, and ids are never reused'
-  const what = reserved.isNew ? 'Looking for capacity' : reserved.isOver ? isOver : 'It exists already'
+  const isOver = 'It has already ended, and ids are never reused'
+  const what = reserved.isNew ? 'Looking for capacity' : reserved.isOver ? isOver : 'It already exists'
   cli.out.line(
     cli.asCalled(`${what}: ${reserved.id}. See it with \`crucible reservations show ${reserved.id}\`.`),
   )

@@ -31,7 +31,7 @@ const ACTIONS = [
 ] as const
 type Action = (typeof ACTIONS)[number]
 
-/** Which action each option belongs to. */
+/** The actions that accept each option. */
 const ACTIONS_OF: Readonly<Record<string, readonly Action[]>> = {
   count: ['next', 'history'],
   from: ['backfill'],

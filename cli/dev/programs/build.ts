@@ -58,7 +58,7 @@ async function checkGo(options: BuildOptions): Promise<void> {
     .split('.')
     .map((part) => Number.parseInt(part, 10))
   if (major < 1 || (major === 1 && minor < Number(MIN_GO.split('.')[1]))) {
-    throw new Error(`it needs Go ${MIN_GO} or newer, and go on PATH is ${version.trim()}`)
+    throw new Error(`it needs Go ${MIN_GO} or newer, but PATH has ${version.trim()}`)
   }
 }
 

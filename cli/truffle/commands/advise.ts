@@ -4,7 +4,7 @@ import {
   PURPOSES,
   questionsFor,
   type Advice,
-  type AdviceWish,
+  type AdviceQuery,
   type Purpose,
 } from '../../../backends/ec2/capacity'
 import { CrucibleError } from '../../../client/errors'
@@ -40,8 +40,8 @@ export function define(command: Command, session: Session): void {
     new Option(`${flags} <yes|no>`, text).choices(['yes', 'no'])
   addShared(
     command
-      .addArgument(new Argument('[purpose]', 'what it is for, instead of --purpose').choices(PURPOSES))
-      .addOption(new Option('--purpose <purpose>', 'what it is for').choices(PURPOSES))
+      .addArgument(new Argument('[purpose]', 'purpose, instead of --purpose').choices(PURPOSES))
+      .addOption(new Option('--purpose <purpose>', 'purpose of the machines').choices(PURPOSES))
       .option('--instance-type <type>', 'instance type (default: p5.48xlarge; for inference inf2.xlarge)')
       .addOption(new Option('--instance-types <type>').hideHelp())
       .option('--machines <n>', 'how many', countArgument(MACHINES_MAX))
@@ -104,11 +104,11 @@ const QUESTIONS: Readonly<Record<string, { flag: string; text: string }>> = {
   isGuaranteed: { flag: '--guaranteed', text: 'Must every launch succeed?' },
 }
 
-async function wishOf(session: Session, options: Options): Promise<AdviceWish> {
+async function wishOf(session: Session, options: Options): Promise<AdviceQuery> {
   const purpose = options.purpose ?? (await askPurpose(session))
   const isYes = (given: Choice | undefined): boolean | undefined =>
     given === undefined ? undefined : given === 'yes'
-  const known: Partial<Record<keyof AdviceWish, number | boolean | undefined>> = {
+  const known: Partial<Record<keyof AdviceQuery, number | boolean | undefined>> = {
     machines: options.machines,
     days: options.days,
     isScheduled: isYes(options.scheduled),
@@ -124,11 +124,11 @@ async function wishOf(session: Session, options: Options): Promise<AdviceWish> {
   }
   const type =
     options.instanceType ?? options.instanceTypes ?? (purpose === 'inference' ? 'inf2.xlarge' : 'p5.48xlarge')
-  return { machines: 1, ...known, purpose, type } as AdviceWish
+  return { machines: 1, ...known, purpose, type } as AdviceQuery
 }
 
 async function askPurpose(session: Session): Promise<Purpose> {
-  const answer = await reply(session, `What is it for (${PURPOSES.join(', ')})?`, '--purpose')
+  const answer = await reply(session, `Purpose (${PURPOSES.join(', ')})?`, '--purpose')
   const found = PURPOSES.find((one) => answer !== '' && one.startsWith(answer.toLowerCase()))
   if (found !== undefined) return found
   throw new CrucibleError('usage', `${JSON.stringify(answer)} is not a purpose.`, {
@@ -136,7 +136,7 @@ async function askPurpose(session: Session): Promise<Purpose> {
   })
 }
 
-async function askFor(session: Session, name: keyof AdviceWish): Promise<number | boolean> {
+async function askFor(session: Session, name: keyof AdviceQuery): Promise<number | boolean> {
   const { flag, text } = QUESTIONS[name]!
   const isNumber = name === 'machines' || name === 'days'
   const answer = await reply(session, isNumber ? text : `${text} [y/N]`, flag)

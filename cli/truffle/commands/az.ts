@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { parsePattern, searchTypes, type FoundType } from '../../../backends/ec2/capacity'
+import { parsePattern, searchTypes, type RegionalType } from '../../../backends/ec2/capacity'
 import { countArgument } from '../../kit/arguments'
 import { examples } from '../../examples'
 import type { Output } from '../../kit/output'
@@ -31,7 +31,7 @@ export function define(command: Command, session: Session): void {
     .addHelpText(
       'after',
       examples(
-        ['truffle az p5.48xlarge', 'in which zones it is sold'],
+        ['truffle az p5.48xlarge', 'zones that sell this type'],
         ['truffle az "g6.*" --min-az-count 3', 'Regions with three zones or more'],
         ['truffle az p4d.24xlarge --az us-east-1a,us-east-1b', 'whether these zones have it'],
       ),
@@ -39,7 +39,7 @@ export function define(command: Command, session: Session): void {
     .action((patterns: string[], options: Options) => az(session, patterns, options))
 }
 
-interface Found extends FoundType {
+interface ZonedType extends RegionalType {
   ids: string[]
 }
 
@@ -64,7 +64,7 @@ async function az(session: Session, given: string[], options: Options): Promise<
     }),
   )
   const found = all
-    .map((one): Found => {
+    .map((one): ZonedType => {
       const zones = one.zones.filter((zone) => wanted.length === 0 || wanted.includes(zone))
       return { ...one, zones, ids: zones.map((zone) => ids.get(one.region)?.get(zone) ?? '') }
     })
@@ -100,7 +100,7 @@ function regionsOfZones(options: Options): Options {
   return named.length === 0 ? options : { ...options, regions: named }
 }
 
-function show(out: Output, found: readonly Found[]): void {
+function show(out: Output, found: readonly ZonedType[]): void {
   if (found.length === 0) return out.line('No zone fits.')
   out.table(
     ['Instance Type', 'Region', 'Zones', 'AZs', 'Zone IDs'],

@@ -5,7 +5,7 @@ import {
   parsePattern,
   pricesOfTypes,
   searchTypes,
-  type FoundType,
+  type RegionalType,
 } from '../../../backends/ec2/capacity'
 import { ACCELERATORS } from '../../../core/accelerators'
 import { SPEED_REFERENCE, speedOf } from '../../../core/speed'
@@ -164,12 +164,12 @@ async function listFamilies(session: Session, given: string[], options: Options)
 
 function showFamilies(
   out: Output,
-  found: readonly FoundType[],
+  found: readonly RegionalType[],
   {
     priceOf,
     speeds,
   }: {
-    priceOf: (one: FoundType) => number | undefined
+    priceOf: (one: RegionalType) => number | undefined
     speeds: readonly { relative_speed: number | null }[]
   },
 ): void {
@@ -207,12 +207,12 @@ function oneRegion(session: Session, options: Options): { regions?: string[] } {
   return { regions: [AWS_REGION?.trim() || AWS_DEFAULT_REGION?.trim() || 'us-east-1'] }
 }
 
-function largestOfEach(found: readonly FoundType[]): FoundType[] {
-  const largest = new Map<string, FoundType>()
+function largestOfEach(found: readonly RegionalType[]): RegionalType[] {
+  const largest = new Map<string, RegionalType>()
   for (const one of found) {
     const key = `${one.region} ${one.type.name.split('.')[0]}`
     const known = largest.get(key)
-    const gpus = (each: FoundType): number => acceleratorsOf(each.type)?.count ?? 0
+    const gpus = (each: RegionalType): number => acceleratorsOf(each.type)?.count ?? 0
     const isLarger =
       known === undefined ||
       gpus(one) > gpus(known) ||

@@ -48,8 +48,8 @@ export function define(command: Command, session: Session): void {
       'after',
       examples(
         ['truffle quotas --regions us-east-1', 'all families of one Region'],
-        ['truffle quotas p5.48xlarge', 'what counts p5.48xlarge, in every Region'],
-        ['truffle quotas p5 --request 192 --regions us-east-1', 'the command that asks for more'],
+        ['truffle quotas p5.48xlarge', 'the quota for p5.48xlarge in every Region'],
+        ['truffle quotas p5 --request 192 --regions us-east-1', 'the command that requests an increase'],
       ),
     )
     .action((types: string[], options: Options) => quotas(session, types, options))

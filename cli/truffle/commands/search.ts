@@ -3,7 +3,7 @@ import {
   parsePattern,
   pricesOfTypes,
   searchTypes,
-  type FoundType,
+  type RegionalType,
   type Inquiry,
   type TypePattern,
 } from '../../../backends/ec2/capacity'
@@ -110,8 +110,8 @@ export async function nothingFound(
 
 function show(
   out: Output,
-  found: readonly FoundType[],
-  priceOf: ((one: FoundType) => number | undefined) | undefined,
+  found: readonly RegionalType[],
+  priceOf: ((one: RegionalType) => number | undefined) | undefined,
 ): void {
   const head = ['Instance Type', 'Region', 'AZs', 'vCPUs', 'Memory', 'Accelerators', 'Network']
   out.table(
@@ -144,7 +144,7 @@ function show(
 export async function refuseUnknownTypes(
   inquiry: Inquiry,
   patterns: readonly TypePattern[],
-): Promise<readonly FoundType[]> {
+): Promise<readonly RegionalType[]> {
   if (patterns.length === 0) return []
   const asked = await searchTypes(inquiry, { patterns }, { hasZones: false }).catch(() => undefined)
   // Without permission to ask, or with missing Regions, the answer is uncertain.

@@ -112,7 +112,7 @@ async function spot(session: Session, given: string[], options: Options): Promis
       ...answers.flatMap(({ value }) => value.notes),
       ...(scores?.notes ?? []),
       ...(options.interruptions && interruptions === undefined
-        ? ['How often AWS interrupts could not be read; the Spot Instance Advisor did not answer.']
+        ? ['The interruption frequencies could not be read: the Spot Instance Advisor did not answer.']
         : []),
       ...(await inquiry.notes()),
     ],

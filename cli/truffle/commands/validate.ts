@@ -7,7 +7,7 @@ import {
   validateRun,
   type Inquiry,
   type RunOption,
-  type RunWish,
+  type RunNeeds,
   type Validation,
 } from '../../../backends/ec2/capacity'
 import { CrucibleError } from '../../../client/errors'
@@ -146,10 +146,10 @@ async function refuseSeveral(inquiry: Inquiry, type: string): Promise<void> {
   })
 }
 
-function wishOf(types: readonly string[], options: Options, nowMs: number): RunWish {
+function wishOf(types: readonly string[], options: Options, nowMs: number): RunNeeds {
   const [type, ...others] = types
   if (type === undefined)
-    throw new CrucibleError('usage', 'Which instance type is missing.', {
+    throw new CrucibleError('usage', 'The instance type is missing.', {
       hint: 'Write: truffle validate --instance-type p5.48xlarge --count 32 --days 7',
     })
   if (others.length > 0 || /[*?,]/.test(type))
@@ -211,7 +211,7 @@ function commandOf({ kind, id, region }: RunOption): string | undefined {
 }
 
 /** Returns the next command. */
-function nextCommand({ type, count, days }: RunWish, { options: [best], verdict }: Validation): string {
+function nextCommand({ type, count, days }: RunNeeds, { options: [best], verdict }: Validation): string {
   if (verdict !== 'no' && best !== undefined) return commandOf(best) ?? ''
   return `truffle capacity --blocks --offerings --instance-types ${type} --count ${Math.min(count, 64)} --days ${days}`
 }
@@ -233,7 +233,7 @@ const SHOWN_MAX = 5
 function show(
   session: Session,
   out: Output,
-  { wish, validation, next }: { wish: RunWish; validation: Validation; next: string },
+  { wish, validation, next }: { wish: RunNeeds; validation: Validation; next: string },
 ): void {
   const { verdict, options, rejected, missing } = validation
   const [emoji, title] = TITLES[verdict]

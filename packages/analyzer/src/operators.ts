@@ -143,9 +143,9 @@ function sameAsNone(left: Value, right: Value): boolean | undefined {
   return left.kind === 'unknown' || left.kind === 'either' || left.kind === 'made' ? undefined : false
 }
 
-type Known = NonNullable<ReturnType<typeof constantOf>> | null
+type ConstantValue = NonNullable<ReturnType<typeof constantOf>> | null
 
-function ordered(operator: string, a: Known, b: Known): boolean | undefined {
+function ordered(operator: string, a: ConstantValue, b: ConstantValue): boolean | undefined {
   if (operator === '==') return a === b
   if (operator === '!=' || operator === '<>') return a !== b
   if (operator === 'in' && typeof a === 'string' && typeof b === 'string') return b.includes(a)

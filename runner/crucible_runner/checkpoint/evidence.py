@@ -215,7 +215,7 @@ class Judge:
         whole = shape_of({**_sizes(selection.files), **_sizes(generation.files)})
         is_whole = saves.is_first_kind or saves.is_like_complete(whole)
         if is_whole or saves.is_like_before(shape):
-            return Standing(Evidence(COMPLETE, "next", "the next checkpoint was begun"))
+            return Standing(Evidence(COMPLETE, "next", "the next checkpoint started"))
         return Standing(None, "it is much smaller than earlier checkpoints")
 
     def _by_marker(self, selection: Selection, generation: Generation, now: Circumstances) -> Standing:

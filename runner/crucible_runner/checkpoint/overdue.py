@@ -98,7 +98,7 @@ class Overdue:
                 if self._warning is None and self._has_saved_nothing():
                     self._warn(self._found_outside(_OUTSIDE_WRITES_AT_END))
         except Exception as error:  # the workload owns the folder, which may contain anything
-            self._remark("cannot look for checkpoints outside of %s: %s" % (self._shown, error))
+            self._remark("cannot look for checkpoints outside %s: %s" % (self._shown, error))
 
     def _run(self) -> None:
         pause_seconds = max(_SCAN_SECONDS_MIN, self._quiet_ms / 1000)
@@ -107,7 +107,7 @@ class Overdue:
             try:
                 self.check()
             except Exception as error:  # the workload owns the folder, which may contain anything
-                self._remark("cannot look for checkpoints outside of %s: %s" % (self._shown, error))
+                self._remark("cannot look for checkpoints outside %s: %s" % (self._shown, error))
                 return
             pause_seconds = max(_SCAN_SECONDS_MIN, self._quiet_ms / 1000, (time.monotonic() - began) / _LOOK_SHARE)
 

@@ -47,7 +47,7 @@ class Restored(NamedTuple):
     """Its files as manifest entries, each with `storedAt`."""
 
 
-class Found(NamedTuple):
+class StoredCheckpoints(NamedTuple):
     """The checkpoints found in the store."""
 
     restored: Optional[Restored]
@@ -123,7 +123,7 @@ class Restorer:
         tried: Optional[Set[CheckpointId]] = None,
         note: Callable[[Candidate, str], None] = lambda candidate, why: None,
         user: Optional[int] = None,
-    ) -> Found:
+    ) -> StoredCheckpoints:
         """Restores into `directory` the best checkpoint that was not `tried` on this machine before; `note` is called before the checkpoint
         is read. Raises `GaveUp` when the store does not answer in time and `OSError` when the machine's disk refuses a write."""
         tried = tried or set()
@@ -142,7 +142,7 @@ class Restorer:
             if checkpoint.attempt == attempt:
                 (own_steps if bodies else begun_steps).append(checkpoint.step)
             candidates += self._readable(checkpoint, bodies, remark)
-        found = Found(None, own_steps, begun_steps, [], ids[0] if ids else None)
+        found = StoredCheckpoints(None, own_steps, begun_steps, [], ids[0] if ids else None)
         complete = [each.manifest for each in candidates if each.state == COMPLETE and each.checkpoint not in failed]
         newest_revisions = {each.checkpoint: each.manifest for each in reversed(candidates)}
         found = found._replace(past=Past(complete[:_COMPARED], list(newest_revisions.values())))

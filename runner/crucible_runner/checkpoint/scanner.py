@@ -54,7 +54,7 @@ class Rules(NamedTuple):
     wanted: Filter = Filter()
 
 
-class Seen(NamedTuple):
+class ScannedCheckpoint(NamedTuple):
     """A checkpoint as it was at one scan."""
 
     selection: Selection
@@ -114,7 +114,7 @@ class Scanner:
         self._pace = Pace()
         self._judge = Judge(directory, rules.quiet_ms, rules.markers)
         self._held_formats = Formats(paths.held)
-        self.seen: List[Seen] = []
+        self.seen: List[ScannedCheckpoint] = []
         """Newest first."""
         self.left_out: Mapping[str, str] = {}
         """Members of the directory that cannot be stored, with the reasons."""
@@ -150,7 +150,7 @@ class Scanner:
                 self._trouble.happened(error)
             pause_seconds = max(shortest, (time.monotonic() - began) * (1 / _LOOK_SHARE - 1))
 
-    def scan(self) -> List[Seen]:
+    def scan(self) -> List[ScannedCheckpoint]:
         """Scans once. Raises `OSError` when the directory cannot be read."""
         with self._lock:
             now = _First(self._clock.mono_ms(), self._progress.step(), is_full(self._directory))
@@ -169,7 +169,7 @@ class Scanner:
             self.seen = seen + self._held(seen, now)
             return self.seen
 
-    def _seen(self, selections: List[Selection], now: _First) -> List[Seen]:
+    def _seen(self, selections: List[Selection], now: _First) -> List[ScannedCheckpoint]:
         if not selections:
             return []
         newest = selections[0]
@@ -200,7 +200,7 @@ class Scanner:
         generation.selection = selection
         return generation
 
-    def standing(self, seen: Seen, ended_well: Optional[bool]) -> Standing:
+    def standing(self, seen: ScannedCheckpoint, ended_well: Optional[bool]) -> Standing:
         """Returns the state of a checkpoint; `ended_well` is None while the workload runs."""
         if seen.is_declared:
             return Standing(Evidence(COMPLETE, "declared", "the program declared it"))
@@ -223,17 +223,17 @@ class Scanner:
         now = Circumstances(until_ms, self._progress.step(), self._open_file, None, self._read_world_size)
         return self._judge.judge(generation.selection, generation, self.saves, now)
 
-    def step_in(self, seen: Seen) -> Optional[int]:
+    def step_in(self, seen: ScannedCheckpoint) -> Optional[int]:
         """Returns the step recorded in the contents."""
         return self._judge.formats.judge(seen.selection, seen.generation.files).step
 
-    def _standing_of_held(self, seen: Seen) -> Standing:
+    def _standing_of_held(self, seen: ScannedCheckpoint) -> Standing:
         torn = self._held_formats.judge(seen.selection, seen.generation.files).torn
         if torn is not None or seen.generation.is_doubtful:
             return Standing(None, torn or "the disk was full when it was written")
         if seen.until_ms - seen.since_ms < self._quiet_ms:
             return Standing(None)
-        return Standing(Evidence(COMPLETE, "next", "the next checkpoint was begun"))
+        return Standing(Evidence(COMPLETE, "next", "the next checkpoint started"))
 
     def _read_world_size(self) -> Optional[int]:
         """Launchers such as torchrun start every process with it. Remembered, because the processes may have ended."""
@@ -286,7 +286,7 @@ class Scanner:
         first_ms = self._progress.first_step_at_ms
         return self.begun_ms if first_ms is None else self._clock.mono_ms() - (self._clock.wall_ms() - first_ms)
 
-    def is_live(self, seen: Seen) -> bool:
+    def is_live(self, seen: ScannedCheckpoint) -> bool:
         """Whether it consists of databases that may be written at any time and are copied whole nevertheless."""
         return bool(seen.generation.files) and all(
             has_wal(os.path.join(self._directory, path)) for path in seen.generation.files
@@ -300,7 +300,7 @@ class Scanner:
             if self.records(path) and has_wal(os.path.join(self._directory, path))
         }
 
-    def is_still(self, seen: Seen) -> bool:
+    def is_still(self, seen: ScannedCheckpoint) -> bool:
         """Whether its files are unchanged since that scan."""
         if seen.directory == self._hold.folder:
             with self._lock:
@@ -313,14 +313,14 @@ class Scanner:
         seen = self.scan()
         return bool(seen) and newest_change_ns(seen[0].selection) > wall_ms * 1_000_000
 
-    def uploaded(self, seen: Seen) -> None:
+    def uploaded(self, seen: ScannedCheckpoint) -> None:
         """Releases held files that are older than this checkpoint."""
         with self._lock:
             self._uploaded_since_ms = seen.since_ms
             if self._held_since.at_ms <= seen.since_ms:
                 self._hold.release()
 
-    def _held(self, seen: List[Seen], now: _First) -> List[Seen]:
+    def _held(self, seen: List[ScannedCheckpoint], now: _First) -> List[ScannedCheckpoint]:
         if not self._hold.is_intact() or now.at_ms - self._held_since.at_ms > _HOLD_MS + self._quiet_ms:
             newest = seen[0] if seen else None
             if newest is None or newest.since_ms <= self._uploaded_since_ms:
@@ -340,12 +340,12 @@ class Scanner:
 
     def _seen_as(
         self, selection: Selection, first: _First, now: _First, generation: Generation, is_declared: bool = False
-    ) -> Seen:
+    ) -> ScannedCheckpoint:
         until_ms = now.at_ms if self._ended_ms is None else min(now.at_ms, self._ended_ms)
         step = self._progress.certain_step_at(generation.written_ns // 1_000_000, _UNSURE_MS)
-        return Seen(selection, first.at_ms, until_ms, step, is_declared, self._directory, generation)
+        return ScannedCheckpoint(selection, first.at_ms, until_ms, step, is_declared, self._directory, generation)
 
-    def _declared(self, declaration: _Declaration, now: _First) -> List[Seen]:
+    def _declared(self, declaration: _Declaration, now: _First) -> List[ScannedCheckpoint]:
         tree = scan_declared(self._directory, declaration.path, self._rules.wanted.walls)
         around = scan(self._directory, self._rules.wanted)
         self.left_out = around.odd

@@ -9,7 +9,7 @@ from ..store.base import Store, StoreError
 from ..store.transfer import Changed, FileUp, upload_files
 from .evidence import Evidence
 from .generations import Generation
-from .scanner import Seen
+from .scanner import ScannedCheckpoint
 from .manifest import Taken, entry_of, is_taken, time_of
 from .names import unit_of
 from .scan import FileStamp, Selection, newest_change_ns
@@ -30,7 +30,7 @@ class Settings(NamedTuple):
 class Candidate(NamedTuple):
     """A checkpoint to upload, with the number and evidence to record for it."""
 
-    seen: Seen
+    seen: ScannedCheckpoint
     checkpoint: CheckpointId
     is_step_known: bool
     evidence: Evidence
@@ -218,7 +218,7 @@ class Sender:
         try:
             self._store.delete(key)
         except StoreError:
-            pass  # Without a manifest it is not a checkpoint, and the control plane removes it later.
+            pass  # Files without a manifest are not a checkpoint; the control plane removes them later.
 
 
 def _stored_entry(checkpoint: CheckpointId, entry: dict) -> dict:

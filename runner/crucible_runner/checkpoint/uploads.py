@@ -11,10 +11,10 @@ from ..store.retry import GaveUp, Pauses, Remark, Trouble, persist
 from ..store.transfer import Changed, FileUp
 from .evidence import COMPLETE, Evidence
 from .generations import Generation
-from .scanner import Scanner, Seen
+from .scanner import Scanner, ScannedCheckpoint
 from .manifest import Taken, manifest_bytes, put_manifest
 from .names import unit_of
-from .restore import Found
+from .restore import StoredCheckpoints
 from .scan import Selection
 from .sending import Candidate, Sender, Settings, Uploaded
 from .staging import Staged, stage, stage_databases, stage_older
@@ -104,7 +104,7 @@ class Checkpoints:
         """Returns the progress of the present upload; None without one."""
         return self._sender.saving() if self._sender is not None else None
 
-    def begin(self, found: Found, clock: Clock, remark: Remark, pids: Callable[[], List[int]]) -> None:
+    def begin(self, found: StoredCheckpoints, clock: Clock, remark: Remark, pids: Callable[[], List[int]]) -> None:
         """Starts to watch. `pids` names the processes that may be writing."""
         self._clock = clock
         self._remark = remark
@@ -276,7 +276,7 @@ class Checkpoints:
         self._sender.remember(uploaded.checkpoint, selection, manifest, staged)
         self.uploads[-1] = uploaded._replace(revision=manifest["revision"], manifest=manifest)
 
-    def _evidence(self, seen: Seen, is_newest: bool, final: Optional[_Final]) -> Optional[Evidence]:
+    def _evidence(self, seen: ScannedCheckpoint, is_newest: bool, final: Optional[_Final]) -> Optional[Evidence]:
         evidence, hindrance = self._scanner.standing(seen, final.is_in_good_order if final is not None else None)
         if is_newest:
             self.hindrance = hindrance
@@ -284,7 +284,7 @@ class Checkpoints:
                 self._say("the last checkpoint is not kept: %s" % hindrance)
         return evidence
 
-    def _is_time(self, seen: Seen) -> bool:
+    def _is_time(self, seen: ScannedCheckpoint) -> bool:
         if self._is_hurried or seen.is_declared and self._last_began_ms is None:
             return True
         began_ms = self._last_began_ms
@@ -298,30 +298,30 @@ class Checkpoints:
             self._said = words
             self._remark(words)
 
-    def _grown(self, seen: Seen) -> Optional[Uploaded]:
+    def _grown(self, seen: ScannedCheckpoint) -> Optional[Uploaded]:
         """Returns the stored checkpoint of the same save, which was still growing at its upload."""
         last = self.uploads[-1] if self.uploads else None
         return last if last is not None and last.generation is seen.generation else None
 
-    def _as_candidate(self, seen: Seen, evidence: Evidence, grown: Optional[Uploaded]) -> Candidate:
+    def _as_candidate(self, seen: ScannedCheckpoint, evidence: Evidence, grown: Optional[Uploaded]) -> Candidate:
         grown = grown or self._of_same_step(seen)
         step, is_known = self._number(seen, grown)
         if grown is not None and step == grown.checkpoint.step:
             return Candidate(seen, grown.checkpoint, is_known, evidence, grown.revision + 1)
         return Candidate(seen, CheckpointId(step, self._settings.attempt), is_known, evidence)
 
-    def _of_same_step(self, seen: Seen) -> Optional[Uploaded]:
+    def _of_same_step(self, seen: ScannedCheckpoint) -> Optional[Uploaded]:
         """Returns the last upload if the program had reported the same step then: steps are printed slightly early or late. The newer save
         replaces it."""
         last = self.uploads[-1] if self.uploads else None
         is_named = seen.is_declared or (seen.selection.step is not None and not self._is_slot(seen))
         return last if last is not None and not is_named and last.checkpoint.step == seen.step else None
 
-    def _is_slot(self, seen: Seen) -> bool:
+    def _is_slot(self, seen: ScannedCheckpoint) -> bool:
         """Whether the number in the names is not a step: a name that is written again is one of alternating slots."""
         return not seen.is_declared and any(path in self._paths_before for path in seen.generation.files)
 
-    def _number(self, seen: Seen, grown: Optional[Uploaded]) -> tuple:
+    def _number(self, seen: ScannedCheckpoint, grown: Optional[Uploaded]) -> tuple:
         """Returns the step, and whether it is known or only a running number. A newer checkpoint must have the higher number."""
         own = grown.checkpoint.step if grown is not None else None
         used = self._steps - {own}

@@ -23,7 +23,7 @@ class Saving:
                 self._read = done_bytes
 
     def settle(self, name: str, is_kept: bool) -> None:
-        """The file is kept, or left out for good."""
+        """Records whether a file is kept or finally left out."""
         with self._lock:
             self._settled[name] = self._sizes[name] if is_kept else 0
             if not is_kept:

@@ -82,7 +82,7 @@ class Puller:
                 if said is None or self._is_over():
                     break
                 if self._is_there(wanted.image):
-                    self._remark("the image is on this machine; its registry answered: %s" % said.words)
+                    self._remark("the image could not be pulled, so the copy on this machine is used: %s" % said.words)
                     return
                 _raise_if_final(wanted.image, said)
                 here = sum(self._layers.values())

@@ -88,7 +88,7 @@ def _check_parents(folder: str, path: str) -> None:
     parent = os.path.dirname(path)
     while len(parent) > len(folder):
         if os.path.islink(parent):
-            raise ValueError("%s is reached through a link" % os.path.relpath(path, folder))
+            raise ValueError("%s passes through a symbolic link" % os.path.relpath(path, folder))
         parent = os.path.dirname(parent)
 
 

@@ -66,7 +66,7 @@ class Shipper:
         try:
             body = b"".join(chunk.read() for chunk in chunks)
         except OSError as error:
-            self._book.lost("they could not be read again (%s)" % error)
+            self._book.lost("they could not be read back (%s)" % error)
             return
         sent = _Sent(chunks[0].first, chunks[-1].last, body)
         self._store.put(self._keys.log_chunk(sent.first, sent.last), body)

@@ -78,7 +78,7 @@ _CAUSES = (
     ),
     _known(
         r"ERROR: Could not open requirements file|ERROR: Invalid requirement",
-        "check that the file is in the folder that is sent, and its contents",
+        "check that the file is in the uploaded folder and has valid contents",
     ),
     _known(
         r"error: externally-managed-environment",

@@ -66,7 +66,7 @@ def read_environment(descriptor: int) -> Dict[str, str]:
 
 
 def why_unreachable(script: str, user: int) -> Optional[str]:
-    """Returns an existing program of a shell script that the user may not execute, for which the shell would only say "Permission denied";
+    """Returns an existing program of a shell script that the user may not execute, where the shell would only report "Permission denied";
     None without any."""
     named = [path for path in _programs_of(script) if os.path.isfile(path) and os.access(path, os.X_OK)]
     for path in named:

@@ -245,7 +245,7 @@ class FileDown:
             raise Corrupt("%s is missing in the store" % self._entry["path"])
         self._download = download
         if download.size != self._entry["sizeBytes"]:
-            raise Corrupt("%s has a wrong size" % self._entry["path"])
+            raise Corrupt("%s has the wrong size" % self._entry["path"])
         os.makedirs(os.path.dirname(self._path), exist_ok=True)
         self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         return download

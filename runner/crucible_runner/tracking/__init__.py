@@ -1,4 +1,4 @@
-"""Runs of experiment trackers (MLflow, Weights & Biases): which the job has, and how its next attempt continues the same one."""
+"""Finds the runs that a job has in experiment trackers (MLflow, Weights & Biases), and lets its next attempt continue them."""
 
 from .tracking import Place, Tracking
 

@@ -6,7 +6,7 @@ import {
   WorkflowExecutionAlreadyStartedError,
   WorkflowNotFoundError,
 } from '@temporalio/client'
-import { Treasury, type EndedPromise } from '../../../activities/money/treasury'
+import { Treasury, type EndedBudget } from '../../../activities/money/treasury'
 import type { RecordKind } from '../../../core/job/record'
 import { reservationBudgetId, type SettleRequest } from '../../../core/money/treasury'
 import type { ReservationOrder } from '../../../core/reservation/reservation'
@@ -136,7 +136,7 @@ class EndedByHand {
     await putRecord(this.store, jobId, partialEntry(attempt === undefined ? entry : { ...entry, attempt }))
   }
 
-  promises(): Promise<EndedPromise[]> {
+  promises(): Promise<EndedBudget[]> {
     return this.treasury.endedPromises(MONTH)
   }
 }

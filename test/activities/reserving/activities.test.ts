@@ -328,7 +328,7 @@ describe('a split', () => {
     const desk = new Desk()
     const ref = desk.hourly({ used: 3 })
     await expect(split(desk, ref, 2)).rejects.toThrow(/Only 1 of the 4 places/)
-    await expect(split(desk, { ...ref, id: 'r-9' })).rejects.toThrow('r-9 is over or gone.')
+    await expect(split(desk, { ...ref, id: 'r-9' })).rejects.toThrow('r-9 has ended or does not exist.')
     expect(await desk.record('res-part')).toEqual([])
     expect(await desk.purchases.read({ intent: 'res-part', send: 1 })).toBeUndefined()
   })

@@ -1,7 +1,7 @@
 import type { ReservingBackend } from '../../../backends/backend'
 import type {
   CapacityQuote,
-  CapacityWish,
+  CapacityRequest,
   ReservationOrder,
   ReserveOutcome,
 } from '../../../core/reservation/reservation'
@@ -22,7 +22,7 @@ import { createScriptedReserving } from '../../backends/scripted/reserving/reser
 
 export const START_MS = Date.UTC(2026, 10, 2)
 export const INTENT = 'res-a'
-const WISH: CapacityWish = {
+const WISH: CapacityRequest = {
   backend: 'scripted',
   kind: 'prepaid',
   types: ['p5'],
@@ -58,7 +58,7 @@ export class BuyingPlace {
     this.reserving = createScriptedReserving(this.market)
   }
 
-  order(changes: Partial<ReservationOrder> = {}, wish: Partial<CapacityWish> = {}): ReservationOrder {
+  order(changes: Partial<ReservationOrder> = {}, wish: Partial<CapacityRequest> = {}): ReservationOrder {
     const [quote] = this.market.quotes({ ...WISH, ...wish }, 'east') as [CapacityQuote]
     return {
       intent: INTENT,

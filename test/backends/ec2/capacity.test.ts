@@ -2,14 +2,14 @@ import { describe, expect, it } from '@jest/globals'
 import { adviseFor, PURPOSES } from '../../../backends/ec2/capacity/advice'
 import { soldDays } from '../../../backends/ec2/capacity/block-durations'
 import { parsePattern } from '../../../backends/ec2/capacity/patterns'
-import { validateRun, type RegionFacts, type RunWish } from '../../../backends/ec2/capacity/validate'
+import { validateRun, type RegionFacts, type RunNeeds } from '../../../backends/ec2/capacity/validate'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import type { Reservation } from '../../../backends/ec2/sdk/api'
 import { TYPES } from './fake-market'
 
 const NOW = Date.UTC(2027, 0, 10)
 const TYPE = 'p5.48xlarge'
-const wish = (changes: Partial<RunWish> = {}): RunWish => ({
+const wish = (changes: Partial<RunNeeds> = {}): RunNeeds => ({
   type: TYPE,
   count: 32,
   days: 7,
@@ -56,7 +56,7 @@ const facts = (changes: Partial<RegionFacts> = {}): RegionFacts => ({
   ...changes,
 })
 
-const validated = (changes: Partial<RegionFacts>, wished: Partial<RunWish> = {}) =>
+const validated = (changes: Partial<RegionFacts>, wished: Partial<RunNeeds> = {}) =>
   validateRun(wish(wished), [facts(changes)], NOW)
 
 describe('a run is validated', () => {

@@ -1,5 +1,5 @@
 import type { Reservation } from '../../../backends/ec2/sdk/api'
-import type { BlockOffering, OfferingWish } from '../../../backends/ec2/sdk/api-capacity'
+import type { BlockOffering, OfferingRequest } from '../../../backends/ec2/sdk/api-capacity'
 import type {
   BoughtExtension,
   CancellationQuote,
@@ -86,7 +86,7 @@ export class FakeReserving {
       trial(order) ?? this.#buyExtension(order)
     return {
       blockTypes: verb('blockTypes', () => this.blockTypes),
-      offerings: verb('offerings', (wish: OfferingWish) => this.#offerings(wish)),
+      offerings: verb('offerings', (wish: OfferingRequest) => this.#offerings(wish)),
       extensionOfferings: verb('extensionOfferings', (wish: { reservation: string; durationHours: number }) =>
         this.#extensionOfferings(wish),
       ),
@@ -125,7 +125,7 @@ export class FakeReserving {
     durationHours,
     startsAfterMs = 0,
     endsBeforeMs = Infinity,
-  }: OfferingWish): BlockOffering[] {
+  }: OfferingRequest): BlockOffering[] {
     if (count > 64) throw answered('InvalidParameterValue')
     return this.blocks.filter((one) => {
       const hours = (one.endsAtMs - one.startsAtMs) / HOUR_MS

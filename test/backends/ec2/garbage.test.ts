@@ -47,7 +47,7 @@ describe('a launch template', () => {
         handle: { kind: 'template' },
         place: 'us-east-1',
         costMicroUsdPerDay: 0,
-        use: { isNeeded: true, reason: `${handle.id} came of it` },
+        use: { isNeeded: true, reason: `${handle.id} was launched from it` },
       },
     ])
     // However old it is.

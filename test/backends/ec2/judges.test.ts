@@ -3,7 +3,7 @@
  * two was made from. Skipped without a Python with boto3.
  */
 import { afterEach, beforeEach, expect, it, jest, describe } from '@jest/globals'
-import type { CapacityWish, OwnedReservation } from '../../../core/reservation/reservation'
+import type { CapacityRequest, OwnedReservation } from '../../../core/reservation/reservation'
 import { DAY_MS } from '../../../core/time/time'
 import { createAccountSetup } from '../../../backends/ec2/setup'
 import { awsClients, judgeWire, unknownOperations, type WireVerdict } from '../../support/aws-clients'
@@ -109,7 +109,7 @@ const verdict = (): Promise<WireVerdict> => judgeWire(python!, proxy!.calls)
       })
       const { reserving } = market
       let bought = 0
-      const buy = async (wish: CapacityWish): Promise<OwnedReservation> => {
+      const buy = async (wish: CapacityRequest): Promise<OwnedReservation> => {
         const [quote] = await reserving.reservable(wish, patiently())
         const order = { intent: `res-${++bought}`, send: 1, deployment: 'test', owner: 'ann', backend: 'ec2' }
         const outcome = await reserving.reserve({ ...order, quote: quote! }, patiently())

@@ -60,7 +60,7 @@ describe('the settings of Lambda', () => {
     const { keyProblem } = parsed({ HOME: home })
     expect(keyProblem).toMatchObject({
       severity: 'warning',
-      remedy: 'Close the file: chmod 600 ~/.lambda_cloud',
+      remedy: 'Make the file private: chmod 600 ~/.lambda_cloud',
       message: 'other users of this host can read the credentials in ~/.lambda_cloud',
     })
     const h = await LambdaHarness.make({ config: { keyProblem } })

@@ -218,7 +218,7 @@ describe('a dev server', () => {
     expect((await start({ dataFile })).pid).toBeGreaterThan(0)
   })
 
-  it('refuses the data file of another server version and what is no data file', async () => {
+  it('refuses the data file of another server version, and a file that is not a data file', async () => {
     const dataFile = newDataFile()
     await (await start({ dataFile })).stop()
     writeFileSync(`${dataFile}.version.json`, JSON.stringify({ version: '1.8.2', serverVersion: '1.31.2' }))

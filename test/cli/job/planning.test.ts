@@ -147,7 +147,7 @@ describe('a plan for people', () => {
       'Cost and time assume one hour of training on the A100; --duration narrows the range, and so do the first steps on a machine.',
     )
     expect(lines({ assumedAccelerator: 'A100' }).at(-1)).toBe(
-      'The duration is taken as that on the A100; name another GPU type as in --duration "10h on L4".',
+      'The duration is assumed to mean training on the A100; name another GPU type as in --duration "10h on L4".',
     )
     expect(lines({ leftShare: 0.4 }).at(-1)).toBe('Cost and time are for the 40 % of the work that is left.')
     expect(lines({ leftShare: 1 }).at(-1)).toBe('First because: it is cheap.')
@@ -184,7 +184,7 @@ describe('a plan for people', () => {
     )
     expect(shown({ rejections }).slice(1)).toEqual([
       '',
-      `Excluded: 5 offers with GPUs of another size, such as ${keys[0]} (GPU memory: has 16 GB, wanted 24 GB+); change \`gpu_memory\` to include them`,
+      `Excluded: 5 offers with GPUs of a different memory size, such as ${keys[0]} (GPU memory: has 16 GB, wanted 24 GB+); change \`gpu_memory\` to include them`,
     ])
     expect(shown({ rejections }, true).slice(2)).toEqual(
       keys.map((key) => `Excluded: ${key}: GPU memory: has 16 GB, wanted 24 GB+`),

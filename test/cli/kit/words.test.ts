@@ -42,7 +42,7 @@ describe('words', () => {
     expect(progressInWords({ ...UNKNOWN, ...progress })).toBe(words)
   })
 
-  it('have none for progress that is not known', () => {
+  it('are empty for unknown progress', () => {
     expect(progressInWords(null)).toBe('-')
   })
 

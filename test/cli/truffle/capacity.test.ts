@@ -186,7 +186,7 @@ describe('truffle capacity --blocks --offerings', () => {
 
   it('rounds to a length that AWS sells, and says so', async () => {
     const { days, notes } = await account.json(...asked, '--days', '15')
-    expect([days, notes[0]]).toEqual([21, expect.stringContaining('15 days became 21')])
+    expect([days, notes[0]]).toEqual([21, expect.stringContaining('searched 21 instead of 15')])
   })
 
   it.each([

@@ -92,7 +92,7 @@ describe('truffle validate', () => {
   })
 
   it.each([
-    ['no type', [], /Which instance type is missing/],
+    ['no type', [], /The instance type is missing/],
     ['two types', ['p5.48xlarge', '--instance-type', 'p4d.24xlarge'], /one instance type at a time/],
     ['a pattern', ['p5.*'], /one instance type at a time/],
     ['a date of the past', ['p5.48xlarge', '--start', '2025-01-15'], /2025-01-15 has passed/],
@@ -119,7 +119,7 @@ describe('truffle advise', () => {
     account.replies = undefined
     expect({ exitCode, stderr }).toEqual({
       exitCode: 0,
-      stderr: expect.stringMatching(/What is it for.*Are its dates known\?/),
+      stderr: expect.stringMatching(/Purpose \(.*Are its dates known\?/),
     })
     expect(stdout).toMatch(/^Distributed training: Capacity Block\n/)
     expect(stdout).toContain('truffle validate --instance-type p5.48xlarge --count 32 --days 10')

@@ -50,7 +50,7 @@ describe('the story of a job', () => {
     ])
   })
 
-  it('has rebalance recommendation, new limits and a wish to stop at their times', async () => {
+  it('shows rebalance recommendations, new limits and stop requests at their times', async () => {
     await world.beat(1, { rebalanceAtMs: NOW + 20 * SECOND_MS })
     const drain: Drain = { reason: 'migrated', windowMs: 110_000, requestedAtMs: NOW + 30 * SECOND_MS }
     await put(layout.drain(JOB, 1), drain)

@@ -81,9 +81,12 @@ describe('the job that a person means', () => {
     expect(await findJob(world.context, 'char-lm')).toBe('char-lm-x00002')
   })
 
-  it.each([['third'], ['job-aa9'], ['../x'], ['..'], ['a/b'], ['']])('is none for "%s"', async (meant) => {
-    await expect(findJob(world.context, meant)).rejects.toMatchObject({ kind: 'not-found' })
-  })
+  it.each([['third'], ['job-aa9'], ['../x'], ['..'], ['a/b'], ['']])(
+    'does not exist for "%s"',
+    async (meant) => {
+      await expect(findJob(world.context, meant)).rejects.toMatchObject({ kind: 'not-found' })
+    },
+  )
 
   it('is listed newest first', async () => {
     expect((await knownJobs(world.context)).map(({ id }) => id)).toEqual([

@@ -135,7 +135,7 @@ describe('the list of jobs', () => {
     expect(await idsOf({ limit: 1 })).toEqual(['job-c'])
   })
 
-  it('says of a job without a last word whose workflow is gone that it is over, and so does its picture', async () => {
+  it('shows a job as over when its workflow is gone without a final record', async () => {
     await job('job-lost', 50 * MINUTE_MS, { isFinished: false })
     await job('job-new', 1_000, { isFinished: false })
     expect(await listJobs(world.context)).toMatchObject([

@@ -50,7 +50,7 @@ describe('a look at a job', () => {
     })
   })
 
-  it("is the workflow's own word where it answers", async () => {
+  it('comes from the workflow if it answers', async () => {
     await world.submitted()
     const status = statusOf({ message: 'From the workflow.', runId: 'run-2' })
     world.client = server('RUNNING', async () => status).client
@@ -62,7 +62,7 @@ describe('a look at a job', () => {
     })
   })
 
-  it('is made of record and beat when there is no server', async () => {
+  it('comes from record and beat if no server answers', async () => {
     await world.submitted()
     await world.planned(1, 5_000)
     await world.machine(1)
@@ -196,7 +196,7 @@ describe('a look at a job', () => {
     expect((await readView(world.context, JOB)).trouble).toBeNull()
   })
 
-  it('takes the record of a finished job for the last word, without asking anybody', async () => {
+  it('reads a finished job from its record alone', async () => {
     await world.submitted()
     await world.planned(1)
     await world.settled(1)
@@ -233,7 +233,7 @@ describe('a look at a job', () => {
     expect(reads).toHaveLength(1)
   })
 
-  it("is the last word of a workflow that closed before its record was complete, with its last attempt's end", async () => {
+  it('shows the result of a workflow that closed before its record was complete, with the end of its last attempt', async () => {
     await world.submitted()
     const [attempt] = statusOf().attempts
     const attempts = [1, 2, 3].map((number) => ({ ...attempt!, number, endedAtMs: NOW + number }))

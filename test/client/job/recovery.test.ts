@@ -153,7 +153,7 @@ describe('a recovery', () => {
     ])
   })
 
-  it('is none where the job ended instead', () => {
+  it('is absent if the job ended instead', () => {
     expect(
       recoveriesOf([settled(1, { phases: phases({ running: 1 }) }), decided(1, 'finish')], undefined),
     ).toEqual([])

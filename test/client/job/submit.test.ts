@@ -318,7 +318,7 @@ describe('what a submission warns of', () => {
       (warning) => warning.startsWith('On a spot machine'),
     )
 
-  it('is a checkpoint, as the last jobs of its name had, that cannot be saved within a notice', async () => {
+  it('includes checkpoints that cannot be saved within a notice, by the size in earlier jobs of its name', async () => {
     const asked: string[] = []
     world.client = {
       ...world.client,

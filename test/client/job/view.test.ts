@@ -23,7 +23,7 @@ function facts(given: Partial<JobFacts> = {}): JobFacts {
 const progress = (step: number, stepsTotal: number | null = 100) => ({ step, stepsTotal, loss: 2, atMs: NOW })
 
 describe('a job joined from workflow, record and beat', () => {
-  it('tells what was asked for and what was got', () => {
+  it('shows what was requested and what it got', () => {
     const machine = machineOf(1)
     machine.realised = { ...machine.realised, capacityType: 'on-demand', type: 'other' }
     const { placement, attempts } = joinView(facts({ newest: { attempt: 1, beat: undefined, machine } }))
@@ -72,7 +72,7 @@ describe('a job joined from workflow, record and beat', () => {
     expect(shown).toMatchObject({ step: 60, stepsTotal: 100, loss: 2, percent: 60 })
   })
 
-  it('takes no running number of a checkpoint for a step', () => {
+  it('never shows the running number of a checkpoint as a step', () => {
     const restoredFrom = { id: 'x', step: 40, attempt: 1, isStepKnown: false }
     const phases = [{ name: 'running' as const, startedAtMs: NOW - HOUR_MS, durationMs: HOUR_MS }]
     const beat = beatOf(1, { progress: progress(60), restoredFrom, phases })
@@ -128,7 +128,7 @@ describe('a job joined from workflow, record and beat', () => {
     expect(joinView(facts({})).trackers).toEqual([])
   })
 
-  it('estimates by the forecast of the plan where steps tell nothing, and not once it has proved too low', () => {
+  it('estimates by the forecast of the plan while there are no steps, unless it has proved too low', () => {
     const [attempt] = statusOf().attempts
     const expected = { costMicroUsd: 10_800_000, durationMs: 3 * HOUR_MS, forecast: NO_FORECAST }
     const status = statusOf({ attempts: [{ ...attempt!, expected }] })
@@ -202,7 +202,7 @@ describe('a job joined from workflow, record and beat', () => {
     expect(joinView(facts({ status, newest: undefined }))).toMatchObject({ state: 'running', ...underWay })
   })
 
-  it('keeps the progress of the attempt before until the new one tells its own', () => {
+  it('keeps the progress of the previous attempt until the new one reports some', () => {
     const [first] = statusOf().attempts
     const status = statusOf({
       attempts: [
@@ -240,7 +240,7 @@ describe('a job joined from workflow, record and beat', () => {
     expect(view.cost.spentMicroUsd).toBe(7)
   })
 
-  it('knows no part of a total that is not told', () => {
+  it('shows no share of an unknown total', () => {
     const beat = beatOf(1, { progress: progress(5, null) })
     expect(joinView(facts({ newest: { attempt: 1, beat, machine: undefined } })).progress).toEqual({
       step: 5,

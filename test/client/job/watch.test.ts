@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => world.remove())
 
 describe('a watch over a job', () => {
-  it('reads each entry of its record once, and tells each change', async () => {
+  it('reads each entry of its record once, and reports each change', async () => {
     await world.submitted()
     await world.planned(1, 5_000)
     const read = jest.spyOn(world.store, 'get')
@@ -30,7 +30,7 @@ describe('a watch over a job', () => {
     expect(entries).toHaveLength(4)
   })
 
-  it('ends with the end of the job, and tells nothing twice', async () => {
+  it('ends with the job, and reports nothing twice', async () => {
     await world.submitted()
     let looks = 0
     const list = world.store.list.bind(world.store)
@@ -47,7 +47,7 @@ describe('a watch over a job', () => {
 
   const away = (isTransient: boolean): StoreError => new StoreError('The store is away.', { isTransient })
 
-  it('waits while the store does not answer, once it has told something', async () => {
+  it('waits while the store does not answer, after a first report', async () => {
     await world.submitted()
     const told: number[] = []
     for await (const { attemptsTotal } of watchJob(world.context, JOB, { everyMs: 1 })) {
@@ -77,7 +77,7 @@ describe('a watch over a job', () => {
     })
   })
 
-  it('ends at once when its signal says so, however long its pause is', async () => {
+  it('ends at once when its signal aborts, also during a pause', async () => {
     await world.submitted()
     const stop = new AbortController()
     const watch = watchJob(world.context, JOB, { everyMs: 3_600_000, signal: stop.signal })

@@ -18,7 +18,7 @@ const words = (...all: Rejection[]): string[] => ruledOutInWords(groupRejections
 describe('what was ruled out, in words', () => {
   it('has one sentence for each kind of reason, the most frequent first', () => {
     expect(words(rejection('a'), small('b', 16), small('c', 8))).toEqual([
-      '2 offers with GPUs of another size, such as b (GPU memory: has 16 GB, wanted 24 GB+); change `gpu_memory` to include them',
+      '2 offers with GPUs of a different memory size, such as b (GPU memory: has 16 GB, wanted 24 GB+); change `gpu_memory` to include them',
       '1 offer outside the Regions that the job allows: a; extend `regions` to include it',
     ])
     expect(words()).toEqual([])

@@ -11,7 +11,7 @@ import {
   settle,
   viewOf,
   type MonthlyLimits,
-  type PromiseAnswer,
+  type BudgetAnswer,
   type TreasuryState,
 } from '../../../core/money/treasury'
 import { promise } from '../../support/treasury'
@@ -25,7 +25,7 @@ const LIMITS: MonthlyLimits = {
 /** A treasury that answers one after another. */
 class Till {
   state: TreasuryState = emptyTreasury('2026-11')
-  promise(jobId: string, owner: string, usd: number, limits = LIMITS): PromiseAnswer {
+  promise(jobId: string, owner: string, usd: number, limits = LIMITS): BudgetAnswer {
     const { state, answer } = promise(this.state, { jobId, owner, microUsd: microUsd(usd), limits })
     this.state = state
     return answer
@@ -42,7 +42,7 @@ describe('the money of a month', () => {
     expect(till.promise('job-2', 'ada', 20.01)).toMatchObject({
       kind: 'refused',
       message:
-        'The job may cost $20.01, and the budget of ada for 2026-11 has $20.00 left: of $60.00, $0.00 are spent and $40.00 are promised to jobs and reservations.',
+        'The job may cost $20.01, and the budget of ada for 2026-11 has $20.00 left: of $60.00, $0.00 are spent and $40.00 are reserved for jobs and reservations.',
     })
     expect(till.promise('job-2', 'ada', 20)).toEqual({ kind: 'promised' })
     expect(till.promise('job-3', 'bob', 11)).toMatchObject({ kind: 'refused' })

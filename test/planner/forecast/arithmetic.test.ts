@@ -128,7 +128,7 @@ describe('the arithmetic of a placement', () => {
     ['the stated duration, taken as right within a quarter', { leftShare: 1 }],
     ['the stated duration, taken as right within a quarter; 40 % of it is left', { leftShare: 0.4 }],
     [
-      'the stated duration, taken as right within a quarter; the training speed of X900 is unknown: that of the A100 is assumed',
+      'the stated duration, taken as right within a quarter; the training speed of X900 is unknown; the speed of the A100 is assumed',
       { spec: gpu, offer: on('X900') },
     ],
     ['the stated duration, taken as right within a quarter', { spec: gpu, offer: on('A100') }],

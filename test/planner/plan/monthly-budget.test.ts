@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { microUsd } from '../../../core/money/money'
-import type { PromiseQuestion } from '../../../core/money/treasury'
+import type { BudgetQuestion } from '../../../core/money/treasury'
 import { admit } from '../../../planner/plan/monthly-budget'
 
 const none = { spentMicroUsd: 0, promisedMicroUsd: 0 }
-const QUESTION: PromiseQuestion = {
+const QUESTION: BudgetQuestion = {
   jobId: 'job-1',
   owner: 'ada',
   month: '2026-11',
@@ -34,7 +34,7 @@ describe('a job that reserves its budget', () => {
     expect(admit({ ...QUESTION, limits, byOwner })).toEqual({
       kind: 'refused',
       message:
-        'The job may cost $10.00, and the budget of ada for 2026-11 has $9.00 left: of $14.00, $0.00 are spent and $5.00 are promised to jobs and reservations.',
+        'The job may cost $10.00, and the budget of ada for 2026-11 has $9.00 left: of $14.00, $0.00 are spent and $5.00 are reserved for jobs and reservations.',
       hint: 'Give it a budget of at most $9.00, wait for a job to end (crucible budget shows them), or have the limit raised.',
     })
     const own = { ...limits, owners: { ada: microUsd(15) } }

@@ -8,7 +8,7 @@ import { HOUR_MS } from '../../../core/time/time'
 import { makePlan } from '../../../planner/plan/plan'
 import { relaxationsOf } from '../../../planner/plan/relaxed'
 import type { PlanRequest } from '../../../planner/plan/request'
-import { WISHES } from '../../../planner/plan/wishes'
+import { REQUIREMENTS } from '../../../planner/plan/requirements'
 import { NOW_MS, offer, request, SPEC } from '../wishes'
 
 const gpu = (accelerator: string, usd: number, changes: Partial<Offer> = {}): Offer =>
@@ -66,7 +66,7 @@ describe('a deadline that is relaxed', () => {
     expect(relaxed([late], tightForIt)).toMatchObject([
       { wish: 'deadline', offerKey: offerKey(late), sentence: expect.stringMatching(/, in time$/) },
     ])
-    const limit = WISHES.deadline!.limit!
+    const limit = REQUIREMENTS.deadline!.limit!
     const enough = limit.values.findIndex(
       (value) => limit.change(value) === relaxed([late], tightForIt)[0]!.change,
     )
@@ -270,6 +270,8 @@ describe('the relaxations of a plan', () => {
       'quota',
       'stock',
     ]
-    expect(Object.keys(WISHES).sort()).toEqual(REJECTION_CODES.filter((code) => !fixed.includes(code)).sort())
+    expect(Object.keys(REQUIREMENTS).sort()).toEqual(
+      REJECTION_CODES.filter((code) => !fixed.includes(code)).sort(),
+    )
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { microUsd } from '../../../core/money/money'
 import type { OwnedReservation } from '../../../core/reservation/reservation'
-import type { HeldSoFar, JobInReservation } from '../../../core/reservation/activities'
+import type { HoldState, JobInReservation } from '../../../core/reservation/activities'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import {
   isExtensionDue,
@@ -78,7 +78,7 @@ describe('a decision about an extension', () => {
   })
 
   it('is asked for by the look, unless an extension waits for its payment', () => {
-    const held: HeldSoFar = {
+    const held: HoldState = {
       state: 'active',
       reservation: HELD,
       upfrontMicroUsd: 0,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { OwnedReservation } from '../../../core/reservation/reservation'
 import type { PurchaseRule } from '../../../core/reservation/reserving'
-import type { HeldSoFar, HoldOutcome } from '../../../core/reservation/activities'
+import type { HoldState, HoldOutcome } from '../../../core/reservation/activities'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../core/time/time'
 import { judgeHold } from '../../../planner/reserving/hold'
 import { INTENT, NOW_MS, ownedOf, without } from './facts'
@@ -19,7 +19,7 @@ interface Look {
   now: OwnedReservation | undefined
   /** The look before; the same if missing. */
   before?: OwnedReservation
-  held?: Partial<HeldSoFar>
+  held?: Partial<HoldState>
   rule?: PurchaseRule
   elapsedMs?: number
   nowMs?: number
@@ -51,7 +51,7 @@ function look({
 }
 
 describe('a held reservation', () => {
-  it.each<[OwnedReservation, HeldSoFar['state'], string, number]>([
+  it.each<[OwnedReservation, HoldState['state'], string, number]>([
     [
       ownedOf({ phase: 'unpaid' }),
       'unpaid',
@@ -83,7 +83,7 @@ describe('a held reservation', () => {
     })
   })
 
-  it.each<[OwnedReservation, HeldSoFar['state'], string]>([
+  it.each<[OwnedReservation, HoldState['state'], string]>([
     [ownedOf({ phase: 'ending' }), 'ended', 'cr-1 has ended.'],
     [ownedOf({ phase: 'ended', endsAtMs: NOW_MS }), 'ended', 'cr-1 has ended.'],
     [

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { microUsd } from '../../../core/money/money'
 import type { OwnedReservation } from '../../../core/reservation/reservation'
-import type { HeldSoFar, HoldOutcome } from '../../../core/reservation/activities'
+import type { HoldState, HoldOutcome } from '../../../core/reservation/activities'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { judgeHold } from '../../../planner/reserving/hold'
 import { INTENT, NOW_MS, ownedOf, without } from './facts'
@@ -15,7 +15,7 @@ const HOURLY: OwnedReservation = {
 
 function look(
   reservation: OwnedReservation,
-  held: Partial<HeldSoFar> = {},
+  held: Partial<HoldState> = {},
   elapsedMs = 10 * MINUTE_MS,
 ): HoldOutcome {
   return judgeHold({

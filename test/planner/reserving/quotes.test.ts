@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals'
-import type { CapacityQuote, CapacityWish } from '../../../core/reservation/reservation'
+import type { CapacityQuote, CapacityRequest } from '../../../core/reservation/reservation'
 import type { JudgedQuote, PurchaseRule } from '../../../core/reservation/reserving'
 import { DAY_MS, HOUR_MS } from '../../../core/time/time'
 import { rankQuotes, wholePriceOf } from '../../../planner/reserving/judge'
 import { priceInWords, quoteInWords } from '../../../planner/reserving/words'
 import { factsOf, hourlyOf, NOW_MS, quoteOf, without } from './facts'
 
-const HOURLY: Partial<CapacityWish> = { kind: 'hourly', durationMs: 10 * HOUR_MS }
+const HOURLY: Partial<CapacityRequest> = { kind: 'hourly', durationMs: 10 * HOUR_MS }
 
 interface Case {
-  wish?: Partial<CapacityWish>
+  wish?: Partial<CapacityRequest>
   rule?: PurchaseRule
   quote?: CapacityQuote
 }

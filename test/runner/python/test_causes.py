@@ -21,7 +21,7 @@ ERROR: No matching distribution found for nothing-like-this
     (
         "ERROR: Could not open requirements file: [Errno 2] No such file or directory: 'reqs.txt'" + PIP_NOTICE,
         "ERROR: Could not open requirements file: [Errno 2] No such file or directory: 'reqs.txt'",
-        "in the folder that is sent",
+        "in the uploaded folder",
     ),
     (
         """

@@ -16,7 +16,7 @@ from crucible_runner.checkpoint.manifest import Taken, manifest_bytes, read_mani
 from crucible_runner.checkpoint.pace import Past
 from crucible_runner.paths import Paths
 from crucible_runner.progress import Progress
-from crucible_runner.checkpoint.restore import Found, Restored, Restorer
+from crucible_runner.checkpoint.restore import StoredCheckpoints, Restored, Restorer
 from crucible_runner.store.retry import Patience
 from crucible_runner.store.base import StoreError
 from crucible_runner.store.transfer import Changed, Corrupt
@@ -43,7 +43,7 @@ class UploadingTest(FolderTest):
         self.scanner = Scanner(self.paths, self.paths.checkpoints, Rules(QUIET_MS), self.clock, self.progress)
         settings = Settings("job-a", 2, self.paths.checkpoints, self.paths.staging, every_ms)
         self.checkpoints = Checkpoints(settings, self.scanner, self.store, self.keys)
-        found = Found(Restored(restored, ".") if restored else None, list(own_steps), begun_steps, past)
+        found = StoredCheckpoints(Restored(restored, ".") if restored else None, list(own_steps), begun_steps, past)
         never = threading.Event()
         # The threads are not started: the tests take their place.
         start, threading.Thread.start = threading.Thread.start, lambda _: never.set()

@@ -109,7 +109,7 @@ class JudgeTest(unittest.TestCase):
             self.assert_counts("the disk was full when it was written", is_doubtful=True, **facts)
 
     def test_what_is_missing_by_its_format_only_delays(self):
-        missing = NOTHING._replace(missing="trainer_state.json is not there yet")
+        missing = NOTHING._replace(missing="trainer_state.json does not exist yet")
         self.assert_counts(missing.missing, missing, 999)
         self.assertEqual(self.standing(missing)[0], Evidence(QUIET, "quiet", missing.missing))
         self.assert_counts((SETTLED, "quiet"), missing, 6_000)
@@ -216,7 +216,7 @@ class FormatsTest(FolderTest):
 
     def test_a_folder_that_lacks_something_proves_nothing(self):
         contents = self.judged(**{"__0_0.distcp": self.npy(900), "x.npy": self.npy(900)})
-        self.assertEqual((contents.proof, contents.missing), (None, ".metadata is not there yet"))
+        self.assertEqual((contents.proof, contents.missing), (None, ".metadata does not exist yet"))
 
     def test_a_folder_of_an_earlier_save_says_nothing_of_this_one(self):
         self.judged(**{"old/__0_0.distcp": b"\x01"})

@@ -24,7 +24,7 @@ class RestoreOrderTest(FolderTest):
         manifest = {
             **{"version": 1, "jobId": "job-a", "attempt": attempt, "step": step, "isStepKnown": True},
             **{"createdAtMs": 1, "savedAtMs": revision, "totalBytes": 0, "files": [], "resumePath": "."},
-            **{"revision": revision, "state": "complete", "evidence": {"kind": "next", "text": "the next checkpoint was begun"}},
+            **{"revision": revision, "state": "complete", "evidence": {"kind": "next", "text": "the next checkpoint started"}},
         }
         if attempt == 0:
             manifest["copiedFrom"] = {"jobId": "job-old", "checkpoint": "000000000400-3"}

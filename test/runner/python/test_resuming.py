@@ -6,7 +6,7 @@ from support import FakeClock, FolderTest
 
 from crucible_runner.checkpoint.evidence import COMPLETE, QUIET
 from crucible_runner.checkpoint.history import RestoreBook
-from crucible_runner.checkpoint.restore import Candidate, Found, Restored
+from crucible_runner.checkpoint.restore import Candidate, StoredCheckpoints, Restored
 from crucible_runner.documents import RESTORES, parse
 from crucible_runner.endings import Ending
 from crucible_runner.keys import CheckpointId, Keys
@@ -73,7 +73,7 @@ class ResumingTest(FolderTest):
         self.resuming = Resuming(attempt)
 
     def restore(self, restored):
-        found = Found(restored, [])
+        found = StoredCheckpoints(restored, [])
         with mock.patch("crucible_runner.resuming.Restorer") as restorer:
             restorer.return_value.restore.return_value = found
             self.assertIs(self.resuming.restore(), found)
@@ -112,7 +112,7 @@ class ResumingTest(FolderTest):
             self.setUp()
             self.restore(Restored(NEWEST, ".", state=state))
             self.resuming.steps_back(FAILED, 1_000)
-            self.assertTrue(self.resuming.may_run(Found(Restored(CheckpointId(10, 1), "."), [])))
+            self.assertTrue(self.resuming.may_run(StoredCheckpoints(Restored(CheckpointId(10, 1), "."), [])))
             self.assertEqual(self.resuming.may_run(self.restore(None)), may_run)
             self.assertEqual("no checkpoint is left to resume from" in self.remarks, not may_run)
 

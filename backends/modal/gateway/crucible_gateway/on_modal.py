@@ -10,7 +10,7 @@ from modal.exception import TimeoutError as ModalTimeout
 
 from .documents import JobRequest
 from .names import Names
-from .runtime import CONNECTION_ERROR, Found, RuntimeFailure, Volume
+from .runtime import CONNECTION_ERROR, ListedSandbox, RuntimeFailure, Volume
 
 # Installs Python with the image's own package manager if it is missing. `add_python` would replace the Python of images that have one.
 PYTHON_IF_MISSING = (
@@ -126,7 +126,7 @@ class ModalRuntime:
             )
             return sandbox.object_id
 
-    async def find(self, tags: dict[str, str]) -> list[Found]:
+    async def find(self, tags: dict[str, str]) -> list[ListedSandbox]:
         with errors:
             try:
                 app = await modal.App.lookup.aio(self._names.jobs_app)
@@ -135,9 +135,9 @@ class ModalRuntime:
             listed = [each async for each in modal.Sandbox.list.aio(app_id=app.app_id, tags=tags)]
             limit = asyncio.Semaphore(TAG_CALLS_AT_ONCE)
 
-            async def read(sandbox: modal.Sandbox) -> Found:
+            async def read(sandbox: modal.Sandbox) -> ListedSandbox:
                 async with limit:
-                    return Found(sandbox.object_id, await sandbox.get_tags.aio())
+                    return ListedSandbox(sandbox.object_id, await sandbox.get_tags.aio())
 
             return list(await asyncio.gather(*(read(each) for each in listed)))
 

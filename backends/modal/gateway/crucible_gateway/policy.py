@@ -1,4 +1,4 @@
-"""What callers may name. Set when the gateway is deployed, because a proxy token can call everything that the gateway offers."""
+"""The resources that callers may name. Set when the gateway is deployed, because a proxy token can call everything that the gateway offers."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""What the gateway needs of Modal. `on_modal` has the real one; tests have one in memory."""
+"""The interface of Modal that the gateway uses. `on_modal` implements it; tests implement it in memory."""
 
 import dataclasses
 from typing import Literal, Optional, Protocol
@@ -20,7 +20,7 @@ class RuntimeFailure(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class ListedSandbox:
     """A Sandbox that Modal lists: queued or running."""
 
     sandbox_id: str
@@ -55,7 +55,7 @@ class Facts(Protocol):
         ...
 
     async def pending(self) -> dict[str, dict[str, str]]:
-        """Tags by key; also of launchers that died."""
+        """Tags of launches by key, including launches whose launcher died."""
         ...
 
 
@@ -80,7 +80,7 @@ class Runtime(Protocol):
         """Returns the id when Modal has scheduled it: after up to 21 minutes for a GPU."""
         ...
 
-    async def find(self, tags: dict[str, str]) -> list[Found]:
+    async def find(self, tags: dict[str, str]) -> list[ListedSandbox]:
         """Sandboxes that have at least these tags and have not ended, asked of Modal."""
         ...
 

@@ -1,4 +1,4 @@
-/** What the forward pass of a program's models keeps for the backward pass. */
+/** Estimates the memory that the forward pass of a program's models keeps for the backward pass. */
 import { isCalled, type Facts } from '../facts'
 import {
   exactly,
@@ -17,8 +17,8 @@ import { isDeepSpeed } from '../memory/training'
 import type { Findings } from '../report'
 import { textOf } from '../values'
 
-/** What other findings say, and this one builds on. */
-export type Known = Pick<
+/** Other findings that this one depends on. */
+export type OtherFindings = Pick<
   Findings,
   'precision' | 'batchSize' | 'gpuUse' | 'gpuCount' | 'gradientCheckpointing'
 >
@@ -30,7 +30,7 @@ const USUAL_SIDE = { low: 128, high: 512 }
 
 export interface Context {
   facts: Facts
-  known: Known
+  known: OtherFindings
   precision: Precision
   missing: Set<string>
 }

@@ -21,12 +21,16 @@ import {
 } from '../memory/training'
 import { found, notKnown, type Evidence, type Findings } from '../report'
 import { numberOf } from '../values'
-import { activationsOf, type Context, type Known } from './activations'
+import { activationsOf, type Context, type OtherFindings } from './activations'
 
 /** A range whose ends differ by more than this chooses no GPU. */
 const RATIO_MAX = 2.5
 
-export function findMemory(facts: Facts, known: Known, { models, unknown }: ModelsUsed): Findings['memory'] {
+export function findMemory(
+  facts: Facts,
+  known: OtherFindings,
+  { models, unknown }: ModelsUsed,
+): Findings['memory'] {
   const precision = known.precision.value ?? 'fp32'
   const missing = new Set<string>()
   const context = { facts, known, precision, missing }

@@ -6,7 +6,7 @@ import type { ModelUse, ModelsUsed } from '../memory/models'
 import { DATA_SAMPLES, REFERENCE, secondsOf, transformerMultiplications } from '../memory/work'
 import { found, notKnown, POSSIBLE, type Findings } from '../report'
 
-type Known = Pick<
+type OtherFindings = Pick<
   Findings,
   'precision' | 'batchSize' | 'epochs' | 'steps' | 'gpuUse' | 'gpuCount' | 'gradientCheckpointing' | 'data'
 >
@@ -16,7 +16,7 @@ const HOUR_SECONDS = 3600
 
 export function findRunTime(
   facts: Facts,
-  known: Known,
+  known: OtherFindings,
   { models, unknown }: ModelsUsed,
 ): Findings['runTime'] {
   if (known.gpuUse.value === 'none') return notKnown<RunTime>('it uses no GPU')
@@ -70,7 +70,7 @@ const ACCUMULATION = ['gradient_accumulation_steps', 'accumulate_grad_batches', 
 /** Samples of each GPU. */
 function samplesOf(
   facts: Facts,
-  { steps, epochs, data }: Known,
+  { steps, epochs, data }: OtherFindings,
   { batch, gpus }: { batch: number; gpus: number },
 ): Interval | undefined {
   if (steps.value !== null && steps.value > 0) {

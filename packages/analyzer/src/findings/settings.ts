@@ -186,7 +186,7 @@ function batchByName({ run }: Facts): Findings['batchSize'] {
     if (isBatchName(kind) && size !== undefined && Number.isInteger(size) && size >= 1)
       return found(size, { confidence: LIKELY })
   }
-  return notKnown<number>('no batch size is written down')
+  return notKnown<number>('the program sets no batch size')
 }
 
 function isBatchName(name: string): boolean {

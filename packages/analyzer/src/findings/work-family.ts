@@ -8,7 +8,7 @@ import { constantOf, textOf, type CallEvent } from '../values'
 import { isPretrained, modelName } from './models'
 import { multiplicationsOf } from './run-time'
 
-type Known = Pick<Findings, 'precision' | 'gpuUse' | 'batchSize'>
+type OtherFindings = Pick<Findings, 'precision' | 'gpuUse' | 'batchSize'>
 type Kind = Exclude<WorkFamily, 'fp32'>
 
 /** A call that shows a kind of model, and how sure that is. */
@@ -21,7 +21,7 @@ interface Sign {
 const OWN = LIKELY + 0.1
 
 /** Returns the family. A program that trains models of several kinds, or in fp32 without TF32, is like none of the measured families. */
-export function findWorkFamily(facts: Facts, known: Known, used: ModelsUsed): Findings['workFamily'] {
+export function findWorkFamily(facts: Facts, known: OtherFindings, used: ModelsUsed): Findings['workFamily'] {
   if (known.gpuUse.value === 'none') return notKnown<WorkFamily>('it uses no GPU')
   const precision = known.precision.value
   if (precision === null) return notKnown<WorkFamily>('the precision')

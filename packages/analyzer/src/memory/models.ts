@@ -46,7 +46,7 @@ export function modelsOf(facts: Facts): ModelsUsed {
   const adapted = adaptedModels(facts)
   const isAdapted = (event: CallEvent): boolean => adapted === 'any' || adapted.includes(event)
   const isFrozen = (event: CallEvent): boolean => isAdapted(event) || isFrozenModel(facts, event)
-  // What comes before a frozen network is trained by gradients that pass through it.
+  // Networks before a frozen one are trained by gradients that pass through it.
   const trainsInput = known.some(
     ({ event }) =>
       ['ControlNetModel', 'CLIPTextModel'].some((part) => event.name.includes(part)) && !isFrozen(event),

@@ -1,4 +1,4 @@
-/** What a network for pictures keeps, from what was counted on the published model. */
+/** Memory of an image network, scaled from measurements of the published model. */
 import type { Tensors } from './arithmetic'
 import type { Pictures } from './published-models'
 

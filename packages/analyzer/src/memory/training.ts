@@ -203,7 +203,7 @@ function waysOf({ named }: CallEvent, ways: Interval): Interval {
   return sizes.every((size) => size !== undefined) ? exactly(sizes[0]! * sizes[1]!) : ways
 }
 
-/** What the configuration of Accelerate says of DeepSpeed or FSDP. */
+/** Reads the settings of DeepSpeed or FSDP from the configuration of Accelerate. */
 function acceleratePlugin({ launch, launchConfig }: Facts): Omit<Sharding, 'ways'> | undefined {
   const deepSpeed = setting(launchConfig, 'deepspeed_config')
   const stage = numberOf(setting(deepSpeed, 'zero_stage')) ?? Number(launch.settings.get('zero_stage') ?? NaN)

@@ -1,4 +1,4 @@
-/** Data of `fit` that is surely an array: it is shuffled anew in each epoch, while generators and pipelines have a place of their own. */
+/** Recognises data of `fit` that is certainly an array. Keras shuffles arrays in each epoch; generators and pipelines keep a position. */
 import type { Facts } from '../facts'
 import { childAt, parts, type SyntaxNode } from '../syntax'
 import { alternatives, type CallEvent, type Value } from '../values'
@@ -64,7 +64,7 @@ interface Place {
   root: SyntaxNode
 }
 
-/** Longer chains of names tell nothing new. */
+/** Maximum number of names to follow; longer chains give no more information. */
 const DEPTH_MAX = 6
 
 /** An expression of arrays: parts of one, arithmetic with one, or a name that has only such values in the file. */

@@ -23,7 +23,7 @@ import { functionsOf } from './region'
 import { refuse, refuseCall } from './refusal'
 import type { Writing } from './writing'
 
-/** The call that trains, and the one that has the number of rounds and the callbacks: the same, or the constructor. */
+/** The call that trains, and the call that has the number of rounds and the callbacks: either the training call or the constructor. */
 interface Boosting {
   train: CallEvent
   settings: CallEvent
@@ -92,10 +92,10 @@ export function writeBoosting(
   })
   return saving === undefined
     ? `every ${interval} rounds`
-    : `as the TrainingCheckPoint at ${saving.file.path}:${saving.node.line} says`
+    : `at the interval of the TrainingCheckPoint at ${saving.file.path}:${saving.node.line}`
 }
 
-/** About how often a run saves, and the rounds between two saves where their number is not known. */
+/** Approximate number of saves of a run, and the rounds between two saves if the total is unknown. */
 const SAVES = 20
 const INTERVAL = 10
 
@@ -158,7 +158,7 @@ function checkRounds({ train, settings }: Boosting): void {
 const ONLY_LAST =
   'has the results of each round (evals_result), and a resumed run has only those after its start'
 
-/** Values with which XGBoost draws nothing: its state of random numbers is in no model. */
+/** Values with which XGBoost draws no random numbers. Models do not contain its random state. */
 const DRAWS_NOTHING: Readonly<Record<string, readonly unknown[]>> = {
   booster: ['gbtree'],
   subsample: [1],
@@ -204,7 +204,7 @@ function ownSaving({ settings }: Boosting): CallEvent | undefined {
   )
 }
 
-/** XGBoost counts the rounds of each run from 0: what a callback does with that number is another in a resumed run. */
+/** XGBoost counts the rounds of each run from 0, so a callback that uses the number behaves differently in a resumed run. */
 function checkCounting(item: Value): void {
   for (const each of alternatives(item)) {
     if (each.kind !== 'instance') continue

@@ -26,7 +26,7 @@ export function checkWritten(event: CallEvent): void {
     refuseCall(event, 'is given settings that are not written there')
 }
 
-/** Whether an argument is missing or a constant that stands for nothing. */
+/** Whether an argument is missing or an empty constant. */
 export function isUnset(value: Value | undefined, ...nothing: readonly unknown[]): boolean {
   return value === undefined || [null, ...nothing].includes(constantOf(value))
 }

@@ -69,13 +69,13 @@ function carriedNames(training: TrainingLoop, region: readonly ProjectFunction[]
   return result
 }
 
-/** Names of other scopes that a function gives a value. */
+/** Names of other scopes that a function assigns. */
 export function assignedGlobals(node: SyntaxNode): string[] {
   const { flow } = flowOf(node)
   return [...flow.elsewhere].filter((name) => flow.assigned.has(name))
 }
 
-/** Names whose value of the last round is read behind the loop. */
+/** Names whose value from the last round is read after the loop. */
 function readAfter({ loop, blocks, source, owner }: TrainingLoop): string[] {
   const after = new Flow()
   const bound = new Set<string>()
@@ -84,7 +84,7 @@ function readAfter({ loop, blocks, source, owner }: TrainingLoop): string[] {
   if (otherwise !== undefined) after.block(childAt(otherwise, 'body')!.children, bound)
   for (const block of blocks) {
     const rest = block.children.filter(({ start }) => start >= inner.end)
-    // What ends early there does not keep what follows from being read.
+    // A branch that leaves early does not prevent later reads.
     after.block(rest, bound)
     inner = block
   }
@@ -171,7 +171,7 @@ export const isLearningRate = (part: SyntaxNode): boolean =>
 export const isGradient = (part: SyntaxNode): boolean =>
   part.type === 'attribute' && ['grad', 'data'].includes(childAt(part, 'attribute')!.text)
 
-/** Names that a function itself gives a value, without its parameters. */
+/** Names that a function itself assigns, without its parameters. */
 function localsOf(node: SyntaxNode): Set<string> {
   return new Set(flowOf(node).flow.assigned.keys())
 }

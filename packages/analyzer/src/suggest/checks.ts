@@ -1,4 +1,4 @@
-/** What would make a resumed run differ although everything with a name is saved. Each is a reason to suggest nothing. */
+/** Finds reasons why a resumed run would differ although all named state is saved. Each one prevents a suggestion. */
 import { evidenceOf, type Facts } from '../facts'
 import { alternatives, type CallEvent, type Value } from '../values'
 import { CHANGING, isLocal } from './carried'
@@ -12,7 +12,7 @@ import {
   roleOfCall,
   roleOfObject,
   WITH_STATE,
-  type Held,
+  type NamedObject,
 } from './objects'
 import { checkRandom, checkSeeds } from './random'
 import { refuse, refuseCall } from './refusal'
@@ -25,8 +25,8 @@ export interface Program {
   region: readonly ProjectFunction[]
 }
 
-/** The objects whose state must be saved. Refuses if some of the program's cannot be reached or are not understood. */
-export function checkedObjects(program: Program): Held[] {
+/** Returns the objects whose state must be saved. Refuses a program with objects that cannot be reached or are not understood. */
+export function checkedObjects(program: Program): NamedObject[] {
   const { facts, training } = program
   const { owner, source, loop } = training
   const held = heldObjects(loop.before, owner === source.root ? new Set() : flowOf(owner).locals)
@@ -132,7 +132,7 @@ function checkUse({ training }: Program, { event, receiver, known }: Use): void 
 /** A loss, or a module inside another one that was found. */
 const isStateless = (object: Value): boolean => object.kind === 'made' && object.call.name.endsWith('Loss')
 
-/** Makers of objects that keep nothing a run depends on: numbers and text, files of notes, bars of progress. */
+/** Constructors of objects without state that affects a run: numbers and text, log files, progress bars. */
 const HARMLESS = [
   'torch.',
   'numpy.',
@@ -200,7 +200,7 @@ function isInPlace({ method, receiver, name }: CallEvent): boolean {
   return CHANGING.has(method)
 }
 
-/** What a function of a library changes: its first argument, or the one that it writes its result to. */
+/** Returns the argument that a library function changes: its first one, or the one that receives the result. */
 function changedArguments({ name, method, argumentTexts }: CallEvent): string[] {
   const results = argumentTexts.filter((text) => text.startsWith('out=')).map((text) => text.slice(4).trim())
   const [first] = argumentTexts
@@ -230,7 +230,7 @@ const CHANGING_FUNCTIONS = new Set([
   'numpy.fill_diagonal',
 ])
 
-/** Whether what a text names is made anew in each round. */
+/** Whether the named object is created in each round. */
 function isOwn(text: string, { node, file }: CallEvent, { training, region }: Program): boolean {
   const root = text.split('.')[0]!.split('[')[0]!.split('(')[0]!
   if (!isName(root)) return true

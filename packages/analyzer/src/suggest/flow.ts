@@ -199,7 +199,7 @@ interface Outcome {
   isEnded: boolean
 }
 
-/** What holds after any of some branches. A branch that leaves early does not get there. */
+/** Returns the names that are bound after any of several branches. A branch that leaves early does not count. */
 function merge(outcomes: readonly Outcome[], bound: Set<string>): boolean {
   const left = outcomes.filter(({ isEnded }) => !isEnded)
   const [first, ...others] = left
@@ -222,7 +222,7 @@ function parametersOf(node: SyntaxNode): string[] {
   return parameters.map(parameterName).filter((name) => name !== undefined)
 }
 
-/** What a function does with names: those of its own, and those of others that it reads. */
+/** Returns the names that a function binds, and the outer names that it reads. */
 export function flowOf(node: SyntaxNode): { flow: Flow; locals: Set<string> } {
   const flow = new Flow()
   const bound = new Set(parametersOf(node))

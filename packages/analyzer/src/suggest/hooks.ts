@@ -1,4 +1,4 @@
-/** What a program keeps in functions that a library calls while it trains: no checkpoint of the library holds it. */
+/** Finds state that a program keeps in functions that a library calls during training, which no checkpoint of the library contains. */
 import { externalBase } from '../members'
 import type { Facts } from '../facts'
 import { childAt, nodesOf, parts, type SourceFile, type SyntaxNode } from '../syntax'
@@ -133,7 +133,7 @@ function checkPart(program: Program, part: SyntaxNode): void {
   for (const origin of origins) checkOrigin(program, { call: part, origin, method: '' })
 }
 
-/** What ends a training, which the suggested changes save. */
+/** Attributes that end a training, which the suggested changes save. */
 const STOPS = new Set(['self.model.stop_training', 'self.trainer.should_stop', 'trainer.should_stop'])
 
 /** `self.memory.append(x)`, `losses.append(x)`, `self.average.mul_(0.9)` */
@@ -150,7 +150,7 @@ function checkCall(program: Program, call: SyntaxNode): void {
   for (const origin of originsOf(hook.node, object)) checkOrigin(program, { call, origin, method })
 }
 
-/** Refuses a change of what outlives a round: an attribute, or something that is made outside. */
+/** Refuses a change of state that outlives a round: an attribute, or an object created outside the round. */
 function checkOrigin(
   { hook, attributes, library }: Program,
   { call, origin, method }: { call: SyntaxNode; origin: SyntaxNode; method: string },
@@ -186,7 +186,7 @@ function isSaved({ owner, source }: ProjectFunction, name: string, values: reado
 
 const callsIn = (node: SyntaxNode): SyntaxNode[] => [...nodesOf(node)].filter(({ type }) => type === 'call')
 
-/** Files of notes and bars of progress. */
+/** Log files and progress bars. */
 const isOfNotes = (value: Value): boolean =>
   value.kind === 'made' &&
   ['open', 'tqdm', 'csv.', 'logging.', 'wandb', 'torch.utils.tensorboard'].some((prefix) =>
@@ -238,7 +238,7 @@ function isAnew({ owner, node }: ProjectFunction, attribute: string): boolean {
     const name = childAt(each, 'name')!.text
     const renewal = childAt(each, 'body')!.children.find((statement) => empties(statement, text))
     if (renewal === undefined) return false
-    // What each step gives a value before it is read is of that step.
+    // An attribute that each step assigns before reading it belongs to that step.
     if (!EPOCH_HOOKS.some((word) => name.endsWith(word)))
       return !isOutside(name) && !isReadBefore(methods, { text, method: each, renewal })
     // The part with the validation may be left out in some rounds.
@@ -270,7 +270,7 @@ function empties({ children }: SyntaxNode, text: string): boolean {
   return right !== undefined && [...nodesOf(right)].every((each) => each.text !== text)
 }
 
-/** Whether a function makes a name itself. What a function of the program is given may be of its caller. */
+/** Whether a function creates the value of a name itself. A parameter may belong to the caller. */
 function isLocal({ node, owner }: ProjectFunction, name: string): boolean {
   const { flow, locals } = flowOf(node)
   return locals.has(name) && (owner !== undefined || node.type === 'lambda' || flow.assigned.has(name))

@@ -71,7 +71,7 @@ export function writeLightning(
   })
   return saving === undefined
     ? 'after each epoch'
-    : `as the ModelCheckpoint at ${saving.file.path}:${saving.node.line} says`
+    : `at the interval of the ModelCheckpoint at ${saving.file.path}:${saving.node.line}`
 }
 
 function trainerOf(fit: CallEvent): CallEvent {
@@ -145,8 +145,8 @@ function checkProgram(facts: Facts): void {
     )
       refuseCall(event, 'keeps a value of earlier epochs, which Lightning does not save')
     if (method === 'Tuner' && name.startsWith('lightning.'))
-      refuseCall(event, 'looks for settings before the training, which a resumed run would look for again')
-    if (method === 'StatefulDataLoader') refuseCall(event, 'saves its place in the data in a way of its own')
+      refuseCall(event, 'tunes settings before the training, and a resumed run would tune them again')
+    if (method === 'StatefulDataLoader') refuseCall(event, 'saves its own position in the data')
     if (isLoaderPart(event)) {
       checkWorkers(event)
       if ([...named.values()].some(isRandom))

@@ -81,7 +81,7 @@ function describe(loop: Loop, source: SourceFile, training: readonly TrainingCal
     refuse(
       source.path,
       node,
-      `begins where ${earlier.call.file.path}:${earlier.call.node.line} says, so the program resumes already in a way of its own`,
+      `begins where ${earlier.call.file.path}:${earlier.call.node.line} sets, so the program already resumes in its own way`,
     )
   const last = parts(body).at(-1)!
   if (LEAVING.has(last.type)) refuse(source.path, last, 'leaves the loop at the end of each round')

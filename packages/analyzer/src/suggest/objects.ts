@@ -13,7 +13,7 @@ export type Role =
   | 'numpy-random'
   | 'python-random'
 
-/** What has a `state_dict` that holds all of it. */
+/** Objects whose `state_dict` contains their whole state. */
 export const WITH_STATE: ReadonlySet<Role> = new Set([
   'module',
   'optimizer',
@@ -23,7 +23,7 @@ export const WITH_STATE: ReadonlySet<Role> = new Set([
 ])
 
 /** An object with a name. */
-export interface Held {
+export interface NamedObject {
   /** `model`, `self.optimizer` */
   path: string
   role: Role
@@ -34,7 +34,7 @@ export interface Held {
   value: Value
 }
 
-/** Methods that answer their own object. */
+/** Methods that return their own object. */
 const PASSED_ON = new Set([
   'to',
   'cuda',
@@ -56,7 +56,7 @@ export function objectOf(value: Value): Value {
     : value
 }
 
-/** What makes two values the same object. */
+/** Returns a key that is equal for two values that are the same object. */
 export function identityOf(value: Value): unknown {
   const object = objectOf(value)
   if (object.kind === 'instance') return object.attributes
@@ -98,7 +98,7 @@ const ESTIMATORS = new Set([
   'MLPRegressor',
 ])
 
-/** Parts of `torch.nn` that are no modules. */
+/** Parts of `torch.nn` that are not modules. */
 const NO_MODULES = ['torch.nn.functional', 'torch.nn.init', 'torch.nn.utils', 'torch.nn.Parameter']
 
 export function roleOfCall({ name, method }: CallEvent): Role | undefined {
@@ -136,7 +136,7 @@ const isLoss = (value: Value): boolean => {
 }
 
 /** A value as an object with a role, if that is all that it can be. */
-function heldAt(path: string, value: Value): Held | undefined {
+function heldAt(path: string, value: Value): NamedObject | undefined {
   const all = alternatives(value)
   const objects = all.filter((each) => constantOf(each) !== null)
   const [role, ...others] = new Set(objects.map(roleOfObject))
@@ -150,12 +150,12 @@ function heldAt(path: string, value: Value): Held | undefined {
   }
 }
 
-/** How deep objects of the project are looked into. */
+/** Maximum depth to which objects of the project are searched. */
 const DEPTH_MAX = 2
 
 /** Objects that can be reached by names of the loop, each once: by a name of the loop's own function, and the shortest of these. */
-export function heldObjects(names: ReadonlyMap<string, Value>, locals: ReadonlySet<string>): Held[] {
-  const found: Held[] = []
+export function heldObjects(names: ReadonlyMap<string, Value>, locals: ReadonlySet<string>): NamedObject[] {
+  const found: NamedObject[] = []
   const visit = (path: string, value: Value, depth: number): void => {
     const held = heldAt(path, value)
     if (held !== undefined) found.push(held)
@@ -165,7 +165,7 @@ export function heldObjects(names: ReadonlyMap<string, Value>, locals: ReadonlyS
   }
   for (const [name, value] of names) visit(name, value, 0)
   const seen = new Set<unknown>()
-  const rank = ({ path }: Held): number =>
+  const rank = ({ path }: NamedObject): number =>
     path.split('.').length + (locals.has(path.split('.')[0]!) ? 0 : 2 * DEPTH_MAX)
   const shortest = [...found].sort((one, other) => rank(one) - rank(other))
   const unique = shortest.filter(({ identities }) => {

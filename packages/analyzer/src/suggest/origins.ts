@@ -1,8 +1,8 @@
-/** Where an object of a function comes from, as far as its names tell. */
+/** Finds where an object in a function comes from, by its names. */
 import { childAt, nodesOf, parts, type SourceFile, type SyntaxNode } from '../syntax'
 import { identifiersIn } from './flow'
 
-/** Longer chains of names tell nothing new. */
+/** Maximum number of names to follow; longer chains give no more information. */
 const DEPTH_MAX = 4
 
 /** The expressions that an object is part of: attributes of `self`, and names that the function does not bind itself. */
@@ -30,7 +30,7 @@ export function originsOf(owner: SyntaxNode, node: SyntaxNode, depth = 0): Synta
   }
 }
 
-/** What a call gives back parts of; other calls make something new. */
+/** Returns the values that a call passes on, in whole or in part; other calls create new objects. */
 function partOfCall(call: SyntaxNode): readonly SyntaxNode[] {
   const called = childAt(call, 'function')!
   const object = childAt(called, 'object')
@@ -56,7 +56,7 @@ const PASSING = new Set([
   'view',
 ])
 
-/** What a function gives a name. */
+/** Returns the values that a function assigns to a name. */
 export function valuesOf(owner: SyntaxNode, name: string): SyntaxNode[] {
   return [...nodesOf(owner)].flatMap((node) => {
     const left = childAt(node, 'left')

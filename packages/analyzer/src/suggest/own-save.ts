@@ -1,4 +1,4 @@
-/** A program that saves in its loop but never loads: what is missing is put into its own save, and only the loading is added. */
+/** Completes a program that saves in its loop but never loads: adds the missing state to its save, and the loading. */
 import { savesOf } from '../findings/saves'
 import type { Facts } from '../facts'
 import { childAt, nodesOf, parts, type SyntaxNode } from '../syntax'
@@ -16,7 +16,7 @@ export interface OwnSave {
   saved: ReadonlyMap<string, SyntaxNode>
 }
 
-/** The one save of the loop, if it holds all that a round leaves when its entries are completed; otherwise the loop gets another. */
+/** Returns the only save of the loop if, once completed, it contains the whole state of a round; otherwise the loop gets a new save. */
 export function ownSave(facts: Facts, { training, held, format }: LoopState): OwnSave | undefined {
   const saves = savesOf(facts).filter(({ isPeriodic, truth }) => isPeriodic && truth !== false)
   const [save, another] = saves
@@ -35,7 +35,7 @@ export function ownSave(facts: Facts, { training, held, format }: LoopState): Ow
 
 const SAVERS: Readonly<Record<LoopState['format'], string>> = { torch: 'torch.save', pickle: 'pickle.dump' }
 
-/** Whether it saves in each round, or in each n-th one: what saves the best only may be far behind. */
+/** Whether it saves in each round, or in each n-th one. A save of only the best model may be far behind. */
 function isRegular({ guards, file }: CallEvent, { loop, counter }: TrainingLoop): boolean {
   const inside = guards.filter((guard) => guard.file === file.path && guard.line > loop.line)
   return inside.every(
@@ -77,7 +77,7 @@ function isQuiet({ type, children }: SyntaxNode): boolean {
   return QUIET.some((name) => (name.endsWith('.') ? called.startsWith(name) : called === name))
 }
 
-/** What is saved, as a literal: in the call, or under a name that one statement before it gives. */
+/** Returns the saved value as a literal: in the call, or in one earlier assignment to the name. */
 function dictionaryOf(event: CallEvent, { body }: TrainingLoop): SyntaxNode | undefined {
   const [given] = parts(argumentsOf(event))
   if (given?.type !== 'identifier') return given?.type === 'dictionary' ? given : undefined

@@ -1,8 +1,8 @@
-/** Random numbers that a resumed run would draw otherwise. */
+/** Refuses random numbers that would differ in a resumed run. */
 import type { Guard, Loop } from '../flow'
 import { alternatives, constantOf, type CallEvent, type Value } from '../values'
 import type { Program } from './checks'
-import { identityOf, objectOf, roleOfObject, type Held } from './objects'
+import { identityOf, objectOf, roleOfObject, type NamedObject } from './objects'
 import { refuseCall } from './refusal'
 
 export const isRandom = (value: Value): boolean => roleOfObject(value)?.endsWith('-random') === true
@@ -10,7 +10,7 @@ export const isRandom = (value: Value): boolean => roleOfObject(value)?.endsWith
 const isIn = ({ loops }: CallEvent, { training }: Program): boolean => loops.includes(training.loop)
 
 /** Sources of random numbers other than the global ones. */
-export function checkRandom(program: Program, held: readonly Held[]): void {
+export function checkRandom(program: Program, held: readonly NamedObject[]): void {
   const { run, events } = program.facts
   const named = new Set(held.flatMap(({ identities }) => [...identities]))
   for (const { attributes, definition } of run.instances)
@@ -41,7 +41,7 @@ export const isLoaderPart = ({ name }: CallEvent): boolean => name.startsWith('t
 const truthOfArgument = (value: Value | undefined): boolean =>
   value !== undefined && constantOf(value) !== false
 
-/** Data drawn without a seed is other data after a restart. */
+/** Data drawn without a seed differs after a restart. */
 export function checkSeeds(events: readonly CallEvent[], loop?: Loop): void {
   for (const event of events) {
     if (loop !== undefined && event.loops.includes(loop)) continue

@@ -11,7 +11,7 @@ export interface ProjectFunction {
   owner: SyntaxNode | undefined
 }
 
-/** Methods that Python or a library calls by another way than their name. */
+/** Methods that Python or a library calls other than by name. */
 const isImplicit = (name: string): boolean =>
   (name.startsWith('__') && name !== '__init__') || name === 'forward' || name === 'call'
 
@@ -46,7 +46,7 @@ export function functionsOf(node: SyntaxNode, source: SourceFile, owner?: Syntax
   return [...found, ...node.children.flatMap((child) => functionsOf(child, source, inside))]
 }
 
-/** What an assignment, or the like, changes: its targets, without those that are plain names. */
+/** Returns the targets of an assignment or similar statement, except plain names. */
 export function changedParts(node: SyntaxNode): SyntaxNode[] {
   const found: SyntaxNode[] = []
   for (const each of nodesOf(node)) {

@@ -1,5 +1,5 @@
 /** The lines that save and restore a loop: with PyTorch by its own format, with other libraries by pickle. */
-import type { Held, Role } from './objects'
+import type { NamedObject, Role } from './objects'
 import { childAt } from '../syntax'
 import type { Carried } from './carried'
 import type { Counter, TrainingLoop } from './loop'
@@ -7,7 +7,7 @@ import type { Line, Writing } from './writing'
 
 export interface LoopState {
   training: TrainingLoop
-  held: readonly Held[]
+  held: readonly NamedObject[]
   variables: readonly Carried[]
   isCounterRead: boolean
   /** How the file is written. */
@@ -207,10 +207,10 @@ const ACCESS: Readonly<Record<Exclude<Role, 'loader'>, Access>> = {
   },
 }
 
-/** `RandomState` of NumPy has other methods than its newer generators. */
+/** NumPy's `RandomState` has different methods from its newer generators. */
 const OLD_NUMPY: Access = ACCESS['torch-random']
 
-function objectEntry({ path, role, isOptional, value }: Held, key: string): Entry {
+function objectEntry({ path, role, isOptional, value }: NamedObject, key: string): Entry {
   const isOld = value.kind === 'made' && value.call.method === 'RandomState'
   const { saved, restore } = isOld ? OLD_NUMPY : ACCESS[role as Exclude<Role, 'loader'>]
   if (!isOptional) return { key, saved: saved(path), restore: (from) => [[1, restore(path, from)]] }
@@ -230,7 +230,7 @@ interface RandomOptions {
   format: LoopState['format']
 }
 
-/** The global sources of random numbers, last: what is restored before may draw some. */
+/** The global random states are restored last, because restoring other objects may draw random numbers. */
 function randomEntries(writing: Writing, { own, isNumpy, format }: RandomOptions): Entry[] {
   const entry = (path: string, saved: string, restore: string): Entry => ({
     key: own(path),

@@ -1,4 +1,4 @@
-/** Sequences that begin outside the loop and continue inside: how far they are is part of no state. */
+/** Finds sequences that begin outside the loop and continue inside. No saved state contains their position. */
 import { childAt, nodesOf, parts, type SourceFile, type SyntaxNode } from '../syntax'
 import type { Program } from './checks'
 import { identifiersIn } from './flow'
@@ -24,7 +24,7 @@ export function checkSequences({ facts: { run }, training, region }: Program): v
 const namesIn = (nodes: readonly SyntaxNode[]): string[] =>
   nodes.flatMap(identifiersIn).map(({ text }) => text)
 
-/** What a node gives to a name that the loop reads, or to the function around the loop. */
+/** Returns the values that a node assigns to names that the loop reads, or passes to the function around the loop. */
 function begunBy(
   node: SyntaxNode,
   { training, read }: Pick<Program, 'training'> & { read: ReadonlySet<string> },
@@ -68,7 +68,7 @@ function isOpenedToRead(call: SyntaxNode): boolean {
   return mode === undefined || ![...mode.text].some((letter) => 'wax'.includes(letter))
 }
 
-/** The functions that yield, without those that a `with` statement takes. */
+/** Yields the names of generator functions, except context managers. */
 function* generatorsIn(root: SyntaxNode): Generator<string> {
   const managers = new Set<SyntaxNode>()
   for (const node of nodesOf(root)) {

@@ -28,7 +28,7 @@ export interface Suggestion {
   diff: string | null
   /** When the changed program saves. */
   saves: string | null
-  /** Why there is no diff. */
+  /** Reason for the missing diff. */
   reasons: Reason[]
 }
 
@@ -60,7 +60,7 @@ function change(
   if (facts === undefined || kind !== 'training')
     refuse(top, { line: 1 }, 'trains nothing with a library that this analysis knows')
   if (knowsCrucible)
-    refuse(top, { line: 1 }, 'reads the variables of Crucible already, and what it lacks is unknown')
+    refuse(top, { line: 1 }, 'already reads the variables of Crucible, so the missing part is unknown')
   const [cannot] = findings.cannotRun.value ?? []
   if (cannot === 'tpu' || cannot === 'ipu')
     refuse(top, { line: 1 }, 'is written for accelerators that no backend has')
@@ -119,7 +119,7 @@ function changeOfLibrary(parser: PythonParser, facts: Facts, write: Writer): { d
     refuse(
       another.event.file.path,
       another.event.node,
-      'trains a second time; only a program that does it once is certain',
+      'trains a second time; only a program that trains once can be changed safely',
     )
   const writings = new Map<string, Writing>()
   const writingOf = (source: SourceFile): Writing => {
@@ -161,7 +161,7 @@ function changeOfLoop(
   const own = hasFolder ? ownSave(facts, state) : undefined
   if (own !== undefined) {
     writeRest(writing, state, own)
-    const saves = `as its save at ${training.source.path}:${own.event.node.line} says`
+    const saves = `whenever its own save at ${training.source.path}:${own.event.node.line} runs`
     return { diff: diffOf(parser, training.source, writing.finish()), saves }
   }
   writeLoop(writing, state)
@@ -169,7 +169,7 @@ function changeOfLoop(
     diff: diffOf(parser, training.source, writing.finish()),
     saves: training.isEpoch
       ? `after each round of the loop at ${training.source.path}:${training.loop.line}`
-      : 'every 300 s, or as CRUCIBLE_CHECKPOINT_EVERY_SECONDS says',
+      : 'every 300 s (CRUCIBLE_CHECKPOINT_EVERY_SECONDS changes this)',
   }
 }
 
@@ -205,7 +205,7 @@ function checkPlaces(
     refuse(source.path, node, 'begins a loop behind another statement of its line')
 }
 
-/** The diff, if what it makes is still Python. */
+/** Returns the diff; refuses one whose result is not valid Python. */
 function diffOf(parser: PythonParser, source: SourceFile, edits: readonly Edit[]): string {
   const changed = parser.parse(source.path, edited(source.text, edits))
   const [broken] = changed.brokenLines

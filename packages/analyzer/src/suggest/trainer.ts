@@ -13,7 +13,7 @@ export function writeTrainer(facts: Facts): { writings: Writing[]; saves: string
     Facts['training'][number] | undefined,
   ]
   if (another !== undefined)
-    refuseCall(another.event, 'trains a second time; only a program that does it once is certain')
+    refuseCall(another.event, 'trains a second time; only a program that trains once can be changed safely')
   const [train] = [listOf(event)]
   if (parts(train).length > 0) refuseCall(event, 'is given arguments already, which decide where it resumes')
   const settings = trainingArguments(event)

@@ -6,7 +6,7 @@ import { identifiersIn } from './flow'
 /** Code to add: lines with their depth of indentation, counted from where they are put. Quotes are written as `"`. */
 export type Line = readonly [depth: number, text: string]
 
-/** Of the standard library: what comes before the imports of other packages. */
+/** Modules of the standard library, whose imports precede those of other packages. */
 const STANDARD = new Set([
   'argparse',
   'collections',
@@ -63,7 +63,7 @@ export class Writing {
     return chosen
   }
 
-  /** The blanks before a statement that is the first on its line; `undefined` if it is not. */
+  /** Returns the indentation of a statement; `undefined` if another statement precedes it on its line. */
   indentationOf(node: SyntaxNode): string | undefined {
     const before = this.source.text.slice(this.#lineStart(node.start), node.start)
     return before.trim() === '' ? before : undefined
@@ -121,14 +121,14 @@ export class Writing {
     return this.edits
   }
 
-  /** Items in braces, each in a line of its own, in the place of a node. */
+  /** Returns a literal in braces that replaces a node, with each item on a separate line. */
   spread(node: SyntaxNode, items: readonly string[]): string {
     const indentation = this.#lineIndentation(node)
     const inner = items.map((item) => `${indentation}${this.#unit}${item},${this.#newline}`)
     return `{${this.#newline}${inner.join('')}${indentation}}`
   }
 
-  /** A text with the quotes of the file, unless it holds some already. */
+  /** Returns a text with the quotes of the file, unless the text contains such quotes. */
   inStyle(text: string): string {
     return this.#quote === '"' || text.includes("'") ? text : text.replaceAll('"', this.#quote)
   }
@@ -145,7 +145,7 @@ export class Writing {
     this.edits.push({ start, length: 0, text })
   }
 
-  /** The blanks at the beginning of the line of a node. */
+  /** Returns the indentation of the line that contains a node. */
   #lineIndentation({ start }: SyntaxNode): string {
     const line = this.source.text.slice(this.#lineStart(start), start)
     return line.slice(0, line.length - line.trimStart().length)
@@ -217,7 +217,7 @@ const BYTE_ORDER_MARK = '\uFEFF'
 const isImport = ({ type }: SyntaxNode): boolean =>
   type === 'import_statement' || type === 'import_from_statement'
 
-/** Comments, the docstring, and what Python wants before everything else. */
+/** Comments, the docstring and `__future__` imports, which precede all other code. */
 const isHead = (node: SyntaxNode): boolean =>
   node.type === 'comment' || node.type === 'future_import_statement' || isDocstring(node)
 const isDocstring = (node: SyntaxNode): boolean =>

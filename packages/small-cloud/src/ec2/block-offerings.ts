@@ -24,7 +24,7 @@ const input = z.strictObject({
   UltraserverCount: integer.optional(),
   AllAvailabilityZones: flag.optional(),
 })
-type Wish = z.output<typeof input>
+type OfferingInput = z.output<typeof input>
 
 export function offeringActions(ec2: Ec2): Record<string, Action> {
   return {
@@ -47,14 +47,14 @@ export function offeringActions(ec2: Ec2): Record<string, Action> {
   }
 }
 
-function fits({ type, count: most, ultraserver }: OfferingPlan, wish: Wish): boolean {
+function fits({ type, count: most, ultraserver }: OfferingPlan, wish: OfferingInput): boolean {
   if (ultraserver !== wish.UltraserverType) return false
   return ultraserver !== undefined || (type === wish.InstanceType && (wish.InstanceCount ?? 1) <= most)
 }
 
 function checkWish(
   ec2: Ec2,
-  { InstanceType: type, InstanceCount: count = 1, CapacityDurationHours: hours, ...wish }: Wish,
+  { InstanceType: type, InstanceCount: count = 1, CapacityDurationHours: hours, ...wish }: OfferingInput,
 ): void {
   checkHours(hours, 'CapacityDurationHours')
   if (wish.UltraserverType !== undefined) return checkUltraserver(wish)
@@ -65,13 +65,13 @@ function checkWish(
     throw new ApiError('InvalidParameterValue', `InstanceCount may be ${COUNT_MAX} at most.`)
 }
 
-function checkUltraserver({ UltraserverCount: count = 1 }: Pick<Wish, 'UltraserverCount'>): void {
+function checkUltraserver({ UltraserverCount: count = 1 }: Pick<OfferingInput, 'UltraserverCount'>): void {
   if (count !== 1)
     throw new ApiError('InvalidParameterValue', 'This small cloud sells UltraServers one by one: ask for 1.')
 }
 
 /** A block that begins soon, a little shorter or longer than asked, and one for each later day. */
-function periodsOf(ec2: Ec2, plan: OfferingPlan, wish: Wish): Period[] {
+function periodsOf(ec2: Ec2, plan: OfferingPlan, wish: OfferingInput): Period[] {
   const { nowMs } = ec2
   const count = plan.ultraserver === undefined ? (wish.InstanceCount ?? 1) : plan.count
   const lengthMs = wish.CapacityDurationHours * HOUR_MS

@@ -51,7 +51,7 @@ export interface Page<T> {
   nextToken?: string
 }
 
-export interface PageWish {
+export interface PageRequest {
   MaxResults?: number | undefined
   NextToken?: string | undefined
 }
@@ -64,7 +64,7 @@ export interface PageLimits {
 }
 
 /** Returns one page of a list. A token is the position of the next page. */
-export function page<T>(items: readonly T[], wish: PageWish, { least = 5, most }: PageLimits): Page<T> {
+export function page<T>(items: readonly T[], wish: PageRequest, { least = 5, most }: PageLimits): Page<T> {
   const { MaxResults: size = most } = wish
   if (size < least || size > most)
     throw new ApiError(

@@ -7,7 +7,7 @@ import type { CapacityReservation, Commitment, ReservationState } from './reserv
 import { eventOf, instanceWarning } from './reservation-events'
 
 /** A planned reservation, in instants of the clock. */
-export interface ReservationWish extends Pick<
+export interface ReservationSpec extends Pick<
   ReservationPlan,
   'kind' | 'matching' | 'payment' | 'ultraserver'
 > {
@@ -50,7 +50,7 @@ export class ReservationLife {
 
   constructor(private readonly ec2: Ec2) {}
 
-  add(wish: ReservationWish): CapacityReservation {
+  add(wish: ReservationSpec): CapacityReservation {
     const { ec2 } = this
     const { nowMs } = ec2
     const { world, ids } = ec2.parts
@@ -91,7 +91,7 @@ export class ReservationLife {
   }
 
   /** Returns the first state. A block that has begun has already been paid for. */
-  private firstState(wish: ReservationWish): { state: ReservationState; outcome?: Outcome } {
+  private firstState(wish: ReservationSpec): { state: ReservationState; outcome?: Outcome } {
     const { nowMs } = this.ec2
     const hasBegun = wish.startsAtMs <= nowMs
     if (isBlock(wish)) {

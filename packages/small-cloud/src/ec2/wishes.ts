@@ -1,5 +1,5 @@
 /** The permissions that calls need on single resources, whose tags policies may check. */
-import type { Wish } from '../identity/policy'
+import type { AuthorizationRequest } from '../identity/policy'
 import type { Call } from '../wire/service'
 import type { Ec2 } from './ec2'
 import type { Region, Tags } from './model'
@@ -8,11 +8,15 @@ import type { Region, Tags } from './model'
  * Returns the permissions of a call. Calls without special rules are authorized by their name and their Region. A missing resource is not
  * checked, because the action reports it.
  */
-export function wishesOf(ec2: Ec2, input: Readonly<Record<string, unknown>>, call: Call): Wish[] {
+export function wishesOf(
+  ec2: Ec2,
+  input: Readonly<Record<string, unknown>>,
+  call: Call,
+): AuthorizationRequest[] {
   const name = `${call.service}:${call.action}`
   const arnOf = (resource: string): string =>
     `arn:aws:ec2:${call.region}:${ec2.parts.world.account}:${resource}`
-  const wish = (resource: string, context: Wish['context'] = {}): Wish => ({
+  const wish = (resource: string, context: AuthorizationRequest['context'] = {}): AuthorizationRequest => ({
     action: name,
     resource,
     context: { 'aws:RequestedRegion': call.region, ...context },

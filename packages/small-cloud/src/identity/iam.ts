@@ -6,7 +6,7 @@ import { action, type Action, type Service } from '../wire/service'
 import { policyChanges } from './policy-changes'
 import { noSuch, profileOf, profileWords, roleOf, roleWords } from './iam-words'
 import type { Identities, Role } from './identities'
-import { judge, type Policy, type Verdict, type Wish } from './policy'
+import { judge, type Policy, type Verdict, type AuthorizationRequest } from './policy'
 
 const IAM_NAMESPACE = 'https://iam.amazonaws.com/doc/2010-05-08/'
 
@@ -110,7 +110,7 @@ function judgeActions(identities: Identities): Record<string, Action> {
   }
 }
 
-function together(policies: readonly (readonly Policy[])[], wish: Wish): Verdict {
+function together(policies: readonly (readonly Policy[])[], wish: AuthorizationRequest): Verdict {
   const verdicts = policies.map((each) => judge(each, wish))
   return verdicts.find((verdict) => verdict !== 'allowed') ?? 'allowed'
 }

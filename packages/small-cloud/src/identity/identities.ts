@@ -7,7 +7,7 @@ import { WorldError } from '../world/load'
 import type { RolePlan, UserPlan } from '../world/schema'
 import type { World } from '../world/world'
 import { MANAGED_NAMES, managedPolicy } from './managed-policies'
-import { judge, readPolicy, type Policy, type Verdict, type Wish } from './policy'
+import { judge, readPolicy, type Policy, type Verdict, type AuthorizationRequest } from './policy'
 
 interface Credentials {
   accessKeyId: string
@@ -163,7 +163,7 @@ export class Identities {
   }
 
   /** Decides whether the principal may perform an action. */
-  judge(principal: Principal, wish: Wish): Verdict {
+  judge(principal: Principal, wish: AuthorizationRequest): Verdict {
     const verdicts = principal.policies.map((policies) => judge(policies, wish))
     return verdicts.find((verdict) => verdict !== 'allowed') ?? 'allowed'
   }

@@ -30,7 +30,7 @@ type Statement = Policy['Statement'][number]
 export type Verdict = 'allowed' | 'implicitDeny' | 'explicitDeny'
 
 /** An action to authorize. */
-export interface Wish {
+export interface AuthorizationRequest {
   /** Action such as `ec2:RunInstances`. */
   action: string
   /**
@@ -51,13 +51,13 @@ export function readPolicy(document: unknown): Policy | { problem: string } {
 }
 
 /** Evaluates policies together: an explicit deny overrides every allow. */
-export function judge(policies: readonly Policy[], wish: Wish): Verdict {
+export function judge(policies: readonly Policy[], wish: AuthorizationRequest): Verdict {
   const statements = policies.flatMap((policy) => policy.Statement).filter((each) => applies(each, wish))
   if (statements.some(({ Effect }) => Effect === 'Deny')) return 'explicitDeny'
   return statements.length > 0 ? 'allowed' : 'implicitDeny'
 }
 
-function applies(statement: Statement, wish: Wish): boolean {
+function applies(statement: Statement, wish: AuthorizationRequest): boolean {
   const { Effect, Action, NotAction } = statement
   const action = wish.action.toLowerCase()
   const isNamed = (Action ?? NotAction ?? []).some((pattern) => matches(pattern.toLowerCase(), action))
@@ -76,7 +76,7 @@ function fitsResource({ Resource, NotResource }: Statement, resource: string): b
   return (Resource ?? []).some((pattern) => matches(pattern, resource))
 }
 
-function fitsConditions({ Condition }: Statement, { resource, context = {} }: Wish): boolean {
+function fitsConditions({ Condition }: Statement, { resource, context = {} }: AuthorizationRequest): boolean {
   const given = new Map(Object.entries(context).map(([key, value]) => [key.toLowerCase(), [value].flat()]))
   return Object.entries(Condition).every(([operator, keys]) =>
     Object.entries(keys).every(([key, wanted]) => {

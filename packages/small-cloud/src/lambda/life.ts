@@ -120,7 +120,7 @@ function occasionOf({ id, region, type, tags }: LambdaInstance): Occasion {
   return { service: 'lambda', region, type: type.name, capacity: 'on-demand', instance: id, tags }
 }
 
-/** `H100 (80 GB PCIe)`: the driver reports the name, and the memory in MiB. */
+/** Converts `H100 (80 GB PCIe)` to the form of the driver: the name without the size, and the memory in MiB. */
 function gpusOf({ gpu, gpus }: LambdaType): SimulatedGpu[] {
   const [, name = gpu, gigabytes = '0'] = /^(.*) \((\d+) GB/.exec(gpu) ?? []
   const memoryMiB = Math.round((Number(gigabytes) * 1e9) / 1024 ** 2)

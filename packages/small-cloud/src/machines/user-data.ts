@@ -13,7 +13,7 @@ const CONFIG = '/var/lib/cloud/instance/cloud-config.txt'
 const PER_BOOT = '/var/lib/cloud/scripts/per-boot'
 /** The serial console, next to the disk, so that the machine cannot delete it. */
 export const CONSOLE = 'console.log'
-/** The path at which a machine expects the output of its user data: the same file. */
+/** Path at which a machine expects the output of its user data; leads to the console. */
 const USER_DATA_LOG = '/var/log/cloud-init-output.log'
 
 /** The part of cloud-init's format that this cloud knows; a config with anything else is not run. */

@@ -110,13 +110,13 @@ function withoutRegion(increase: Increase): object {
   return Object.fromEntries(Object.entries(increase).filter(([name]) => name !== 'Region'))
 }
 
-interface Wish {
+interface IncreaseInput {
   ServiceCode: string
   QuotaCode: string
   DesiredValue: number
 }
 
-function increaseOf(parts: QuotaParts, wish: Wish, { region, principal }: Call): Increase {
+function increaseOf(parts: QuotaParts, wish: IncreaseInput, { region, principal }: Call): Increase {
   const code = checked(wish.ServiceCode, wish.QuotaCode)
   const { QuotaArn, QuotaName } = words(parts, { code, region, value: 0 })
   const nowSeconds = parts.nowMs() / 1000

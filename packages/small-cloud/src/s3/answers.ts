@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FaultOf } from '../world/fault-schema'
 import { StoreProblem } from './problems'
 
-export interface Told {
+export interface UpstreamAnswer {
   status: number
   headers: Record<string, string>
   body: string
@@ -12,7 +12,7 @@ export interface Told {
 type Lost = FaultOf<'lost-answer'>
 
 export function tell(
-  { status, headers, body }: Told,
+  { status, headers, body }: UpstreamAnswer,
   way: { request: IncomingMessage; response: ServerResponse; lost?: Lost | undefined },
 ): void {
   if (way.lost !== undefined) return lose(way.request, way.lost)

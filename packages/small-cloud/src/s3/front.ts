@@ -7,13 +7,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Principal } from '../identity/identities'
-import type { Wish } from '../identity/policy'
+import type { AuthorizationRequest } from '../identity/policy'
 import type { StoreFront, StoreFrontOptions } from '../store-front'
 import { IdentityProblem } from '../wire/errors'
 import { setDate } from '../wire/server'
 import { checkSignature, readSignature, type Signature } from '../wire/sigv4'
 import { DOCUMENT_BYTES_MAX, drained, readDocument } from './bodies'
-import { lose, tell, type Told } from './answers'
+import { lose, tell, type UpstreamAnswer } from './answers'
 import { Buckets } from './buckets'
 import {
   CONDITIONS,
@@ -160,7 +160,7 @@ class Front implements Omit<StoreFront, 'ended'> {
     return { signature, principal }
   }
 
-  private checkAllowed(principal: Principal, wish: Wish): void {
+  private checkAllowed(principal: Principal, wish: AuthorizationRequest): void {
     if (this.options.identities.judge(principal, wish) === 'allowed') return
     throw new StoreProblem(
       'AccessDenied',
@@ -235,7 +235,7 @@ class Front implements Omit<StoreFront, 'ended'> {
     answer.pipe(response)
   }
 
-  private async createBucket(request: IncomingMessage, { bucket }: Operation): Promise<Told> {
+  private async createBucket(request: IncomingMessage, { bucket }: Operation): Promise<UpstreamAnswer> {
     const document = (await readDocument(request)).toString()
     const told = /<LocationConstraint[^>]*>([^<]*)</.exec(document)?.[1]?.trim()
     const region = told === undefined || told === '' ? 'us-east-1' : told
@@ -246,7 +246,10 @@ class Front implements Omit<StoreFront, 'ended'> {
     return { status, headers: { 'content-type': 'application/xml', location: `/${bucket}` }, body }
   }
 
-  private async configure(request: IncomingMessage, { bucket, subresource = '' }: Operation): Promise<Told> {
+  private async configure(
+    request: IncomingMessage,
+    { bucket, subresource = '' }: Operation,
+  ): Promise<UpstreamAnswer> {
     const document = (await readDocument(request)).toString()
     await this.checkExists(bucket)
     if (request.method === 'PUT') this.buckets.put(bucket, subresource, document)

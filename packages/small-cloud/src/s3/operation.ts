@@ -1,6 +1,6 @@
 /** The operation of a request to the object store, and the permissions that it needs. */
 import type { IncomingMessage } from 'node:http'
-import type { Wish } from '../identity/policy'
+import type { AuthorizationRequest } from '../identity/policy'
 
 export interface Operation {
   /** S3's name: `PutObject`. */
@@ -115,7 +115,7 @@ const PERMISSIONS: Readonly<Record<string, string>> = {
 }
 
 /** Returns the permission that the operation needs. */
-export function wishOf({ name, bucket, key, query }: Operation, account: string): Wish {
+export function wishOf({ name, bucket, key, query }: Operation, account: string): AuthorizationRequest {
   const action = PERMISSIONS[name] ?? `s3:${name}`
   if (bucket === '') return { action, resource: '*' }
   const objects = key !== '' ? `/${key}` : name === 'DeleteObjects' ? '/*' : ''
@@ -139,7 +139,7 @@ export function copySourceOf({ headers }: IncomingMessage): string | undefined {
 }
 
 /** Returns the permission for copying from a source. */
-export function readingWish(source: string, account: string): Wish {
+export function readingWish(source: string, account: string): AuthorizationRequest {
   return {
     action: 's3:GetObject',
     resource: `arn:aws:s3:::${source}`,
@@ -148,7 +148,7 @@ export function readingWish(source: string, account: string): Wish {
 }
 
 /** Returns the permission to list: without it a caller must not learn that an object does not exist. */
-export function listingWish({ bucket, key }: Operation): Wish {
+export function listingWish({ bucket, key }: Operation): AuthorizationRequest {
   return { action: 's3:ListBucket', resource: `arn:aws:s3:::${bucket}`, context: { 's3:prefix': key } }
 }
 

@@ -106,7 +106,7 @@ export class Upstream {
   }
 }
 
-/** Returns the payload's hash: the client's is still valid, but a presigned URL contains none. */
+/** Returns the hash of the payload: the one that the client sent, or one computed here, because a presigned URL contains none. */
 function payloadHash({ headers, method, body }: Omit<Onward, 'target'>): string {
   if (Buffer.isBuffer(body)) return sha256(body)
   const told = headers['x-amz-content-sha256']

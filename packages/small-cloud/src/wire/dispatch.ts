@@ -1,7 +1,7 @@
 /** Handles one call, from the request's bytes to the answer. */
 import type { Clock } from '../clock'
 import type { Identities, Principal } from '../identity/identities'
-import type { Wish } from '../identity/policy'
+import type { AuthorizationRequest } from '../identity/policy'
 import type { Journal, JournalEntry } from '../journal'
 import type { FaultOf } from '../world/fault-schema'
 import type { Faults, Occasion } from '../world/faults'
@@ -144,7 +144,7 @@ export class Dispatch {
     return new ApiError('InvalidAction', `This small cloud has no service ${name}; it has ${known}.`)
   }
 
-  private checkPermission(service: Service, { principal }: Call, wish: Wish): void {
+  private checkPermission(service: Service, { principal }: Call, wish: AuthorizationRequest): void {
     const { action: name, resource } = wish
     // Every caller may query its own identity.
     if (name === 'sts:GetCallerIdentity') return

@@ -1,7 +1,7 @@
 /** The wire description of a service: its format and its actions. */
 import type { z } from 'zod'
 import type { Principal } from '../identity/identities'
-import type { Wish } from '../identity/policy'
+import type { AuthorizationRequest } from '../identity/policy'
 import type { Style } from './errors'
 
 export type ServiceName = 'ec2' | 'ssm' | 'sts' | 'iam' | 'ecr' | 'pricing' | 'servicequotas' | 'freetier'
@@ -49,5 +49,5 @@ export interface Service {
   namespace: string
   actions: Readonly<Record<string, Action>>
   /** Permissions that a call needs in addition to its action name. */
-  wishes?: (input: Readonly<Record<string, unknown>>, call: Call) => Wish[]
+  wishes?: (input: Readonly<Record<string, unknown>>, call: Call) => AuthorizationRequest[]
 }

@@ -11,22 +11,22 @@ export interface Misnomer {
   words: string
 }
 
-type Known = Readonly<Record<'region' | 'zone' | 'type', readonly string[]>>
-type Named = Partial<Record<keyof Known, string | undefined>>
+type WorldNames = Readonly<Record<'region' | 'zone' | 'type', readonly string[]>>
+type Named = Partial<Record<keyof WorldNames, string | undefined>>
 
-const KINDS: readonly (keyof Known)[] = ['region', 'zone', 'type']
+const KINDS: readonly (keyof WorldNames)[] = ['region', 'zone', 'type']
 
 /** Returns every name of a region, zone or machine type in the plan that does not exist in this world. */
 export function misnomersOf(plan: WorldPlan): Misnomer[] {
   const regions = regionsOf(plan)
   const zones = regions.flatMap((region) => region.zones.map(({ name }) => name))
-  const known: Known = {
+  const known: WorldNames = {
     region: regions.map(({ name }) => name),
     zone: zones,
     type: [...machineTypes(plan).keys()],
   }
   // A rule without a service is about any provider.
-  const everywhere: Known = {
+  const everywhere: WorldNames = {
     ...known,
     region: [...known.region, ...Object.keys(LAMBDA_REGIONS)],
     type: [...known.type, ...LAMBDA_TYPES.map(({ name }) => name), ...Object.keys(MODAL_GPUS)],
@@ -63,7 +63,7 @@ export function misnomersOfReservation(
   { regions, types }: Pick<World, 'regions' | 'types'>,
   { zone, type }: { zone: string; type: string },
 ): string[] {
-  const known: Known = {
+  const known: WorldNames = {
     region: [...regions.keys()],
     zone: [...regions.values()].flatMap(({ zones }) => zones.map(({ name }) => name)),
     type: [...types.keys()],
@@ -73,7 +73,7 @@ export function misnomersOfReservation(
 
 /** @param last the name's last path segment, if it differs from its kind */
 function unknown(
-  known: Known,
+  known: WorldNames,
   named: Named,
   [path, last]: [(string | number)[], (string | number)?],
 ): Misnomer[] {
@@ -87,6 +87,6 @@ function unknown(
   })
 }
 
-function remedy(kind: keyof Known, known: Known): string {
+function remedy(kind: keyof WorldNames, known: WorldNames): string {
   return kind === 'type' ? 'define it in types, or correct it' : `it has ${known[kind].join(', ')}`
 }

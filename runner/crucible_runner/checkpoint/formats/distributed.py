@@ -12,4 +12,4 @@ def folder_check(folder: Folder) -> Optional[FolderVerdict]:
     paths = frozenset(folder.at(name) for name in [*pieces, ".metadata"])
     if ".metadata" in folder.sizes:
         return FolderVerdict(True, "%s is there" % folder.at(".metadata"), paths)
-    return FolderVerdict(False, "%s is not there yet" % folder.at(".metadata"), paths)
+    return FolderVerdict(False, "%s does not exist yet" % folder.at(".metadata"), paths)

@@ -14,5 +14,5 @@ def folder_check(folder: Folder) -> Optional[FolderVerdict]:
         step = folder.json(_STATE).get("global_step")
         return FolderVerdict(True, "%s is there" % folder.at(_STATE), folder.paths(), step if isinstance(step, int) else None)
     if sum(name in folder.sizes for name in _BEFORE) >= 2:
-        return FolderVerdict(False, "%s is not there yet" % folder.at(_STATE), folder.paths())
+        return FolderVerdict(False, "%s does not exist yet" % folder.at(_STATE), folder.paths())
     return None

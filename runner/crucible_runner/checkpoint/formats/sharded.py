@@ -15,6 +15,6 @@ def folder_check(folder: Folder) -> Optional[FolderVerdict]:
     missing = sorted(shard for shard in shards if shard not in folder.sizes)
     paths = frozenset(folder.at(name) for name in [*names, *shards])
     if missing:
-        return FolderVerdict(False, "%s, named in %s, is not there yet" % (missing[0], folder.at(names[0])), paths)
+        return FolderVerdict(False, "%s, named in %s, does not exist yet" % (missing[0], folder.at(names[0])), paths)
     # Each shard must still prove itself: an index may be written first.
     return None

@@ -22,7 +22,7 @@ def folder_check(folder: Folder) -> Optional[FolderVerdict]:
     ours = [found.group(0) for found in data if found.group(1) == newest]
     paths = frozenset(folder.at(name) for name in [*ours, newest + ".index", "checkpoint"])
     if newest != prefix or len(ours) != prefixes[newest] or newest + ".index" not in folder.sizes:
-        return FolderVerdict(False, "%s does not name a whole %s yet" % (folder.at("checkpoint"), newest), paths)
+        return FolderVerdict(False, "%s does not name a complete %s yet" % (folder.at("checkpoint"), newest), paths)
     number = _number(newest)[0]
     return FolderVerdict(True, "%s names %s" % (folder.at("checkpoint"), newest), paths, number if number >= 0 else None)
 

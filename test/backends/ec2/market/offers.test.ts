@@ -309,7 +309,7 @@ describe('the image of a job', () => {
     const found = await h.backend.offers({ accelerators: ['A10G'] }, patiently(), pins)
     expect(found[0]).toMatchObject({
       pins: { 'image/x86_64': NEWER },
-      note: `the job's previous image, ${old}, is gone: ${NEWER} takes its place`,
+      note: `the job's previous image, ${old}, no longer exists; ${NEWER} replaces it`,
     })
   })
 })

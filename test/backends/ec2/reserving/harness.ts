@@ -1,7 +1,7 @@
 import { createBackendAcross } from '../../../../backends/ec2'
 import type { Ec2Config } from '../../../../backends/ec2/config'
 import type { ReservingBackend } from '../../../../backends/backend'
-import type { CapacityWish, ReservationKind } from '../../../../core/reservation/reservation'
+import type { CapacityRequest, ReservationKind } from '../../../../core/reservation/reservation'
 import { DAY_MS, HOUR_MS } from '../../../../core/time/time'
 import type { TruePurchase } from '../../reserving-harness'
 import { FakeAws } from '../fake-api'
@@ -58,13 +58,13 @@ export class Ec2ReservingHarness {
     return this.clockMs
   }
 
-  wish(kind: ReservationKind): CapacityWish {
+  wish(kind: ReservationKind): CapacityRequest {
     return kind === 'prepaid'
       ? { backend: 'ec2', kind, types: [BLOCK_TYPE], count: 2, durationMs: 2 * DAY_MS - HOUR_MS }
       : { backend: 'ec2', kind, types: [HOURLY_TYPE], count: 1 }
   }
 
-  committedWish(): CapacityWish {
+  committedWish(): CapacityRequest {
     return { ...this.wish('hourly'), count: 8, earliestStartAtMs: this.clockMs + 60 * DAY_MS }
   }
 

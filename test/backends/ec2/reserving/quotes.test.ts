@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import type { CapacityQuote, CapacityWish } from '../../../../core/reservation/reservation'
+import type { CapacityQuote, CapacityRequest } from '../../../../core/reservation/reservation'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../../core/time/time'
 import { patiently } from '../../harness'
 import { Ec2ReservingHarness } from './harness'
@@ -10,9 +10,9 @@ beforeEach(() => {
   h = new Ec2ReservingHarness()
 })
 
-const asked = (more: Partial<CapacityWish>): Promise<CapacityQuote[]> =>
+const asked = (more: Partial<CapacityRequest>): Promise<CapacityQuote[]> =>
   h.reserving.reservable({ ...h.wish(more.kind ?? 'prepaid'), ...more }, patiently())
-const refusal = (more: Partial<CapacityWish>): Promise<string> =>
+const refusal = (more: Partial<CapacityRequest>): Promise<string> =>
   asked(more).then(
     (quotes) => `no refusal: ${JSON.stringify(quotes)}`,
     (error: Error) => error.message,
@@ -105,7 +105,7 @@ describe('quotes of extensions', () => {
 })
 
 describe('hourly quotes', () => {
-  const hourly = (more: Partial<CapacityWish>): Promise<CapacityQuote[]> =>
+  const hourly = (more: Partial<CapacityRequest>): Promise<CapacityQuote[]> =>
     asked({ kind: 'hourly', regions: ['us-west-2'], ...more })
 
   it('cost the price on demand for all machines, used or not, in every zone with a subnet', async () => {
@@ -116,7 +116,7 @@ describe('hourly quotes', () => {
   })
 
   it('begin later only where AWS sells that: 5 to 120 days ahead, 32 vCPUs, some families', async () => {
-    const later = (days: number, more: Partial<CapacityWish> = {}): Promise<number> =>
+    const later = (days: number, more: Partial<CapacityRequest> = {}): Promise<number> =>
       hourly({ count: 8, earliestStartAtMs: h.nowMs() + days * DAY_MS, ...more }).then((all) => all.length)
     expect(await later(5)).toBe(1)
     expect(await later(120)).toBe(1)

@@ -4,7 +4,7 @@ import { createBackendAcross } from '../../../../backends/ec2'
 import { createSdkApi } from '../../../../backends/ec2/sdk/index'
 import type { Backend, ReservingBackend } from '../../../../backends/backend'
 import type { Offer } from '../../../../core/offer'
-import type { CapacityWish, ReservationKind } from '../../../../core/reservation/reservation'
+import type { CapacityRequest, ReservationKind } from '../../../../core/reservation/reservation'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../../core/time/time'
 import { IMAGE, stopClouds, testCloud, type TestCloud } from '../../../../packages/small-cloud/test/support'
 import { patiently } from '../../harness'
@@ -108,19 +108,19 @@ export class WireReservingHarness implements ReservingHarness {
     return this.test.clock.nowMs()
   }
 
-  wish(kind: ReservationKind): CapacityWish {
+  wish(kind: ReservationKind): CapacityRequest {
     return kind === 'prepaid'
       ? { backend: 'ec2', kind, types: [BLOCK_TYPE], count: 2, durationMs: 2 * DAY_MS - HOUR_MS }
       : { backend: 'ec2', kind, types: [HOURLY_TYPE], count: 1 }
   }
 
-  committedWish(): CapacityWish {
+  committedWish(): CapacityRequest {
     // EC2 takes whole seconds.
     const earliestStartAtMs = Math.ceil((this.nowMs() + 60 * DAY_MS) / 1_000) * 1_000
     return { ...this.wish('hourly'), count: 8, earliestStartAtMs }
   }
 
-  neverSold(): CapacityWish {
+  neverSold(): CapacityRequest {
     return { ...this.wish('prepaid'), types: [HOURLY_TYPE] }
   }
 

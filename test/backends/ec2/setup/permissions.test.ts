@@ -14,7 +14,11 @@ import type { Backend } from '../../../../backends/backend'
 import { createEc2Backend } from '../../../../backends/ec2'
 import * as permissions from '../../../../backends/ec2/setup/permissions'
 import { PROBES, type PolicyFacts, type Probe } from '../../../../backends/ec2/setup/scopes'
-import type { CapacityWish, ReservationKind, ReserveOutcome } from '../../../../core/reservation/reservation'
+import type {
+  CapacityRequest,
+  ReservationKind,
+  ReserveOutcome,
+} from '../../../../core/reservation/reservation'
 import { HOUR_MS } from '../../../../core/time/time'
 import type { Cloud } from '#small-cloud'
 import { clientsOf } from '../../../../packages/small-cloud/test/support'
@@ -210,7 +214,7 @@ describe('the role crucible-machine of the template', () => {
 
 describe('workers that may buy', () => {
   const buyerRole = roleArn('crucible-buyer')
-  const wishes: Record<ReservationKind, CapacityWish> = {
+  const wishes: Record<ReservationKind, CapacityRequest> = {
     prepaid: {
       backend: 'ec2',
       kind: 'prepaid',

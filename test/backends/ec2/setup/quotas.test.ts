@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { createClients } from '../../../../backends/ec2/setup/clients'
 import { askForQuotas, planRemarks, readQuotas } from '../../../../backends/ec2/setup/quotas'
-import type { Site } from '../../../../backends/ec2/setup/site'
+import type { RegionSetup } from '../../../../backends/ec2/setup/site'
 import { startCloud, type Cloud, type WorldText } from '#small-cloud'
 import { patiently } from '../../harness'
 
@@ -10,12 +10,12 @@ afterEach(() => cloud?.stop())
 
 const NONE = { 'L-DB2E81BA': 0, 'L-3819A6DF': 0 }
 
-async function siteIn(world: WorldText): Promise<Site> {
+async function siteIn(world: WorldText): Promise<RegionSetup> {
   cloud = await startCloud({ world: { throttling: 'off', ...world } })
   process.env['AWS_ACCESS_KEY_ID'] = cloud.credentials.accessKeyId
   process.env['AWS_SECRET_ACCESS_KEY'] = cloud.credentials.secretAccessKey
   const clients = createClients({ region: 'us-east-1', endpoint: cloud.endpoint })
-  return { clients, ...patiently() } as Site
+  return { clients, ...patiently() } as RegionSetup
 }
 
 describe('quotas of machines with GPUs', () => {

@@ -3,7 +3,7 @@ import type * as cfn from '@aws-sdk/client-cloudformation'
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { createAccountSetup } from '../../../../backends/ec2/setup'
 import { createClients, type Clients } from '../../../../backends/ec2/setup/clients'
-import type { Site } from '../../../../backends/ec2/setup/site'
+import type { RegionSetup } from '../../../../backends/ec2/setup/site'
 import {
   deleteStack,
   deploy,
@@ -53,7 +53,7 @@ beforeEach(() => {
   }) as never)
 })
 
-function siteWith(more: Partial<Site> = {}): Site {
+function siteWith(more: Partial<RegionSetup> = {}): RegionSetup {
   return {
     clients,
     region: 'us-east-1',
@@ -150,7 +150,7 @@ describe('a deployment', () => {
 
   /** Deploys while the stack goes through states, each with the events that come with it, newest first. */
   async function deployed(
-    site: Site,
+    site: RegionSetup,
     states: [status: string, events: object[]][],
   ): Promise<{ isDone: boolean; steps: unknown[] }> {
     let at = -1

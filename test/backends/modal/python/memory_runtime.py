@@ -9,7 +9,7 @@ sys.path.insert(0, GATEWAY)
 
 from crucible_gateway.documents import JobRequest  # noqa: E402
 from crucible_gateway.launcher import launch  # noqa: E402
-from crucible_gateway.runtime import Found, RuntimeFailure, Volume  # noqa: E402
+from crucible_gateway.runtime import ListedSandbox, RuntimeFailure, Volume  # noqa: E402
 
 
 class MemoryFacts:
@@ -89,7 +89,7 @@ class MemoryRuntime:
 
     async def find(self, tags):
         return [
-            Found(sandbox_id, own)
+            ListedSandbox(sandbox_id, own)
             for sandbox_id, own in self.tags.items()
             if self.exit_codes[sandbox_id] is None and tags.items() <= own.items()
         ]

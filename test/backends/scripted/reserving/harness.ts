@@ -1,6 +1,6 @@
 import type { ReservingBackend } from '../../../../backends/backend'
 import type { Offer } from '../../../../core/offer'
-import type { CapacityWish, ReservationKind } from '../../../../core/reservation/reservation'
+import type { CapacityRequest, ReservationKind } from '../../../../core/reservation/reservation'
 import { DAY_MS, HOUR_MS } from '../../../../core/time/time'
 import type { ReservingHarness, TruePurchase } from '../../reserving-harness'
 import { patiently } from '../../harness'
@@ -64,16 +64,16 @@ export class ScriptedReservingHarness implements ReservingHarness {
     return this.clock.now()
   }
 
-  wish(kind: ReservationKind): CapacityWish {
+  wish(kind: ReservationKind): CapacityRequest {
     const wish = { backend: 'scripted', kind, types: [TYPE], count: kind === 'prepaid' ? 2 : 1 }
     return kind === 'prepaid' ? { ...wish, durationMs: 2 * DAY_MS - HOUR_MS } : wish
   }
 
-  committedWish(): CapacityWish {
+  committedWish(): CapacityRequest {
     return { ...this.wish('hourly'), earliestStartAtMs: START_MS + 60 * DAY_MS }
   }
 
-  neverSold(): CapacityWish {
+  neverSold(): CapacityRequest {
     return { ...this.wish('prepaid'), types: ['none'] }
   }
 

@@ -1,7 +1,7 @@
 import {
   isHeld,
   type CapacityQuote,
-  type CapacityWish,
+  type CapacityRequest,
   type OwnedReservation,
   type ReleaseTerms,
   type ReservationChange,
@@ -120,7 +120,7 @@ export class ReservationMarket {
   }
 
   /** What can be bought now in one Region. */
-  quotes(wish: CapacityWish, region: string): CapacityQuote[] {
+  quotes(wish: CapacityRequest, region: string): CapacityQuote[] {
     return quotesOf(
       { lots: this.lots.filter((lot) => this.#regionOf(lot) === region), cutOffMs: this.cutOffMs },
       { wish, nowMs: this.clock.now(), leftOf: (lot) => this.#leftOf(lot), held: (id) => this.#shownBy(id) },

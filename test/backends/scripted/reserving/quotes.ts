@@ -2,13 +2,13 @@ import { defined } from '../../../../core/defined'
 import {
   isHeld,
   type CapacityQuote,
-  type CapacityWish,
+  type CapacityRequest,
   type OwnedReservation,
 } from '../../../../core/reservation/reservation'
 import { valueAt, type ExtensionLot, type HourlyLot, type Lot, type PrepaidLot } from './lots'
 
 interface Asked {
-  wish: CapacityWish
+  wish: CapacityRequest
   nowMs: number
   leftOf: (lot: Lot) => number
   held: (id: string) => OwnedReservation | undefined
@@ -110,7 +110,7 @@ function extensionOf(lot: ExtensionLot, { wish, nowMs, held }: Asked): CapacityQ
   ]
 }
 
-function satisfies(quote: CapacityQuote, wish: CapacityWish): boolean {
+function satisfies(quote: CapacityQuote, wish: CapacityRequest): boolean {
   const { startsAtMs, endsAtMs = Infinity, usableUntilMs = endsAtMs } = quote
   // An extension adds its whole length: the machines of the time before go on.
   const lastsMs = (quote.extends === undefined ? usableUntilMs : endsAtMs) - startsAtMs

@@ -1,7 +1,11 @@
 import type { CallContext, LookContext, ReservingBackend } from '../../../../backends/backend'
 import { BackendError, failureOf } from '../../../../backends/errors'
 import type { Failure } from '../../../../core/failure'
-import type { CapacityWish, ReservationOrder, ReserveOutcome } from '../../../../core/reservation/reservation'
+import type {
+  CapacityRequest,
+  ReservationOrder,
+  ReserveOutcome,
+} from '../../../../core/reservation/reservation'
 import { sleep } from '../clock'
 import type { ReservationMarket, ReservingFault, ReservingVerb } from './market'
 
@@ -43,7 +47,7 @@ function bought(market: ReservationMarket, order: ReservationOrder, fault?: Rese
 }
 
 /** A wish that is never satisfied, whatever the stock. */
-function mustBeSold(market: ReservationMarket, wish: CapacityWish): void {
+function mustBeSold(market: ReservationMarket, wish: CapacityRequest): void {
   if (wish.kind === 'prepaid' && wish.durationMs === undefined)
     throw invalid('a prepaid reservation needs a duration')
   const sold = market.lots.flatMap((lot) => (lot.kind === wish.kind ? [lot.type] : []))

@@ -59,24 +59,22 @@ describe('buildFromModule', () => {
     expect(readdirSync(moduleDir).sort()).toEqual(['go.mod', 'go.sum', 'main.go'])
   })
 
-  it('tells how far it is', async () => {
+  it('reports its progress', async () => {
     await build(
       `${ANSWERS_VERSION}\n echo one/package >&2; echo another >&2; sleep 1.2\n ${FINDS_TARGET}; echo >"$target"`,
     )
     expect(updates.at(-1)).toMatch(/Building the Temporal server .*: 1s, 2 steps done/)
   })
 
-  it('says so when there is no go', async () => {
+  it('reports a missing go', async () => {
     await expect(build(undefined)).rejects.toThrow('go is not on PATH')
   })
 
-  it('says so when go is too old to fetch the one it needs', async () => {
-    await expect(build('echo go1.20.14')).rejects.toThrow(
-      'needs Go 1.21 or newer, and go on PATH is go1.20.14',
-    )
+  it('reports a go that is too old to fetch the required one', async () => {
+    await expect(build('echo go1.20.14')).rejects.toThrow('needs Go 1.21 or newer, but PATH has go1.20.14')
   })
 
-  it('tells the last words of a build that failed', async () => {
+  it('reports the last output of a failed build', async () => {
     await expect(build(`${ANSWERS_VERSION}\n echo 'dial tcp: no such host' >&2; exit 1`)).rejects.toThrow(
       /go build failed:\ndial tcp: no such host/,
     )

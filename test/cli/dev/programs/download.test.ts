@@ -95,7 +95,7 @@ describe('downloadRelease', () => {
     expect(statSync(join(into, 'temporal')).mode & 0o777).toBe(0o755)
   })
 
-  it('tells how far it is', async () => {
+  it('reports its progress', async () => {
     await download('/good')
     expect(updates.at(-1)).toMatch(/^Downloading the server: \d+\.\d MB/)
   })
@@ -130,7 +130,7 @@ describe('downloadRelease', () => {
     expect(readdirSync(into)).toEqual([])
   })
 
-  it('is patient with a connection that is slow but gives something', async () => {
+  it('waits for a slow connection that still sends data', async () => {
     await download('/slow', { stallMs: 1_000 })
     expect(readFileSync(join(into, 'temporal'), 'utf8')).toBe(PROGRAM)
   })
@@ -143,7 +143,7 @@ describe('downloadRelease', () => {
     expect(readdirSync(into)).toEqual([])
   })
 
-  it('says so when nothing answers at all', async () => {
+  it('reports a server that does not answer', async () => {
     const release = { url: 'http://127.0.0.1:1/temporal.tar.gz', sha256: '', file: 'temporal' }
     await expect(
       downloadRelease(release, join(into, 'temporal'), { title: 'server', progress }),

@@ -44,7 +44,7 @@ function get(env: Record<string, string> = {}): Promise<string> {
 }
 
 describe('a program that is needed', () => {
-  it('is what the variable names, or that is an error', async () => {
+  it('comes from the path in its variable, or is reported as an error', async () => {
     const named = writeProgram(join(home, 'named'), '1.0.0')
     expect(await get({ CRUCIBLE_VERSITYGW: named })).toBe(named)
     await expect(get({ CRUCIBLE_VERSITYGW: '/bin/true' })).rejects.toThrow(
@@ -68,7 +68,7 @@ describe('a program that is needed', () => {
     expect(await get()).toBe(built)
   })
 
-  it('that cannot be had is an error that names every way and what would help', async () => {
+  it('is reported with each attempted source and the remedies when all fail', async () => {
     writeGo(undefined)
     const failing = get()
     await expect(failing).rejects.toThrow(/No S3 server was found, and none could be installed/)

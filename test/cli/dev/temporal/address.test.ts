@@ -22,7 +22,7 @@ function environment(toml: string | undefined, variables: Record<string, string>
 }
 
 describe('addressFrom', () => {
-  it('names nothing when nothing is named', () => {
+  it('returns no address when none is configured', () => {
     expect(addressFrom(environment(undefined))).toBeUndefined()
     expect(addressFrom(environment('[profile.default]\nnamespace = "ml"'))).toBeUndefined()
     expect(addressFrom(environment(undefined, { TEMPORAL_ADDRESS: '' }))).toBeUndefined()
@@ -36,7 +36,7 @@ describe('addressFrom', () => {
     })
   })
 
-  it('takes a profile of temporal.toml with all that belongs to it', () => {
+  it('reads a whole profile of temporal.toml', () => {
     const toml = '[profile.cloud]\naddress = "ns.tmprl.cloud:7233"\nnamespace = "ns"\napi_key = "k"'
     expect(addressFrom(environment(toml, { TEMPORAL_PROFILE: 'cloud' }))).toMatchObject({
       address: 'ns.tmprl.cloud:7233',

@@ -44,7 +44,7 @@ function install(): Promise<CachedExecutable> {
 }
 
 describe('the cache', () => {
-  it('has nothing at first', async () => {
+  it('is empty at first', async () => {
     expect(findCached(home)).toEqual({})
     expect(await isCacheIntact(home)).toBeUndefined()
   })
@@ -77,7 +77,7 @@ describe('the cache', () => {
     expect(await isCacheIntact(home)).toBe(true)
   })
 
-  it('notices an executable that was exchanged, though its size and time are the same', async () => {
+  it('detects a replaced executable of the same size and time', async () => {
     await install()
     const path = cachedPath(home)
     const { mtimeMs } = statSync(path)
@@ -88,13 +88,13 @@ describe('the cache', () => {
     expect(await isCacheIntact(home)).toBe(false)
   })
 
-  it('still holds when its times have changed, as in a copy of the home', async () => {
+  it('stays valid when its timestamps change, as in a copied home', async () => {
     await install()
     utimesSync(cachedPath(home), 1_000_000, 1_000_000)
     expect(findCached(home)).toEqual({ executable: expect.objectContaining({ path: cachedPath(home) }) })
   })
 
-  it('is filled by one of several that come at once', async () => {
+  it('is filled once by concurrent processes', async () => {
     let produced = 0
     const runs = Array.from({ length: 4 }, () =>
       installIntoCache(

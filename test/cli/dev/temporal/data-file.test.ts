@@ -50,7 +50,7 @@ describe('checkDataFileVersion', () => {
       check.toThrow(expect.objectContaining({ code: 'data-file', message: expect.stringContaining('7.7.7') }))
   })
 
-  it('lets pass a file that is no longer there, and one that tells no version', () => {
+  it('accepts a missing file and a file without a version', () => {
     recordDataFileVersion(path, { version: '1', serverVersion: '1.1.1' })
     expect(() => checkDataFileVersion(path, current)).not.toThrow()
     writeFileSync(path, '')

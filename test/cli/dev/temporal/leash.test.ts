@@ -18,7 +18,7 @@ function leashed(script: string, graceSeconds?: number) {
 }
 
 describe('a leashed process', () => {
-  it('tells its number, its output and its exit code', async () => {
+  it('reports its process id, output and exit code', async () => {
     const { process, lines } = leashed('echo $$; echo trouble >&2; exit 7')
     expect(await process.exited).toEqual({ code: 7, signal: null })
     expect(new Set(lines)).toEqual(new Set([String(process.pid), 'trouble']))
@@ -43,19 +43,19 @@ describe('a leashed process', () => {
     expect([kept.length, kept[0], kept.at(-1)]).toEqual([20, cause, 'line 100'])
   })
 
-  it('has nothing of our environment', async () => {
+  it('inherits no variables of this process', async () => {
     const { process } = leashed('env | cut -d= -f1 | grep -vE "^(PWD|SHLVL|_|OLDPWD)$"')
     await process.exited
     expect(process.output()).toBe('PATH')
   })
 
-  it('says why when there is no such executable', async () => {
+  it('reports a missing executable', async () => {
     const process = startLeashed('/nowhere/temporal', [])
     expect((await process.exited).code).toBe(127)
     expect(process.output()).toContain('/nowhere/temporal')
   })
 
-  it('ends on stop, and may be told so more than once', async () => {
+  it('ends on stop, which can be repeated', async () => {
     const { process, firstLine } = leashed(
       'trap "echo bye; exit 3" TERM; echo up; while :; do sleep 0.05; done',
     )

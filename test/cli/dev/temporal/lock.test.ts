@@ -31,7 +31,7 @@ async function acquired(info: string): Promise<Lock<string>> {
 const dead = { pid: 1, started: 'before the last boot' }
 
 describe('acquireLock', () => {
-  it('is had by one at a time, and tells the other who has it', async () => {
+  it('gives the lock to one process at a time, and names the holder to the others', async () => {
     const lock = await acquired('first')
     lock.update('first, with more to tell')
     expect(await acquire('second')).toEqual({
@@ -42,7 +42,7 @@ describe('acquireLock', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  it('is handed on to the one who waits, who learns the holder', async () => {
+  it('passes the lock to the waiting process, and names the previous holder', async () => {
     const first = await acquired('first')
     const holder = await new Promise<LockEntry<string>>((resolve) => {
       const second = acquireLock(folder, { info: 'second', waitMs: 60_000, onWait: resolve })
@@ -81,7 +81,7 @@ describe('acquireLock', () => {
     ])
   })
 
-  it('passes over what a dead owner or a power cut left behind, and takes it away', async () => {
+  it('removes the lock that a dead owner or a power cut left behind', async () => {
     ;(await acquired('makes the folder')).release()
     writeFileSync(join(folder, '1-1.json'), JSON.stringify({ processes: [dead], info: 'dead' }))
     writeFileSync(join(folder, '2-1.json'), '')

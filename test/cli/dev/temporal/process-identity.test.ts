@@ -19,7 +19,7 @@ describe('a process identity', () => {
     expect(identify(child.pid!, platform)).toBeUndefined()
   })
 
-  it.each(platforms)('on %s is not had by a process that only waits to be reaped', async (platform) => {
+  it.each(platforms)('on %s does not match a zombie process', async (platform) => {
     // The shell becomes something that never asks how its child ended; until then it would.
     const parent = spawn('/bin/sh', ['-c', 'sleep 60 & echo $!; exec sleep 60'], {
       stdio: ['ignore', 'pipe', 'ignore'],
@@ -35,7 +35,7 @@ describe('a process identity', () => {
     await once(parent, 'exit')
   })
 
-  it('is not that of another process which got the same number', () => {
+  it('differs for another process with the same process id', () => {
     const own = identify(process.pid)!
     expect(isAlive(own)).toBe(true)
     expect(isAlive({ ...own, started: `${own.started}0` })).toBe(false)

@@ -8,7 +8,7 @@ function written(output: { isTTY?: boolean; columns?: number }, nowMs: { value: 
 }
 
 describe('progressOn', () => {
-  it('rewrites one line at a terminal, no wider than it, and leaves notes standing', () => {
+  it('rewrites one line of at most the width of a terminal, and keeps notes', () => {
     const { progress, text } = written({ isTTY: true, columns: 11 }, { value: 0 })
     progress.update('1 of 2 and much more')
     progress.update('2 of 2')

@@ -77,7 +77,7 @@ describe('resolveTemporal', () => {
     },
   )
 
-  it('tells every way it tried and what can be done when none leads anywhere', async () => {
+  it('reports each attempted source and the remedies when all fail', async () => {
     const error: unknown = await resolveTemporal(world([]).options).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ code: 'not-found' })
     const { message } = error as Error
@@ -110,7 +110,7 @@ describe('resolveTemporal', () => {
 })
 
 describe('resolveExecutable', () => {
-  it('wants a server of its own even when an address is in the environment', async () => {
+  it('finds its own server even if the environment has an address', async () => {
     const { options } = world(['address', 'cache'])
     expect(await resolveExecutable(options)).toMatchObject({ kind: 'executable', source: 'cache', ...good })
   })
@@ -133,7 +133,7 @@ describe('resolveExecutable', () => {
     expect(await resolveExecutable({ ...options, env })).toMatchObject({ path: resolve('bin/temporal') })
   })
 
-  it('passes over, with a remark, what is on PATH and is too old or does not run', async () => {
+  it('skips programs on PATH that are too old or do not run, and reports them', async () => {
     const { options } = world(['cache'])
     options.probes.onPath = () => ['/old/temporal', '/broken/temporal']
     options.probes.version = async (path) => {
@@ -147,12 +147,12 @@ describe('resolveExecutable', () => {
     ])
   })
 
-  it('says nothing when the usual ways do it', async () => {
+  it('reports nothing when a usual source works', async () => {
     await resolveExecutable(world(['cache']).options)
     expect(notes).toEqual([])
   })
 
-  it('tells a damaged cache and a failed download before it builds', async () => {
+  it('reports a damaged cache and a failed download before it builds', async () => {
     const { options } = world(['build'])
     options.probes.cached = () => ({ remark: 'the cached one was exchanged' })
     expect(await resolveExecutable(options)).toMatchObject({ source: 'build' })

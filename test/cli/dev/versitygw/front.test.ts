@@ -38,7 +38,7 @@ afterEach(async () => {
 })
 
 describe("the small cloud's S3 server", () => {
-  it('is there again after it was killed, with its objects, at the same address', async () => {
+  it('restarts after it is killed, with its objects, at the same address', async () => {
     const killed = versitygwOver(folder)!
     const { region, storeEndpoint: endpoint, credentials } = cloud
     const client = new S3Client({
@@ -60,7 +60,7 @@ describe("the small cloud's S3 server", () => {
     client.destroy()
   })
 
-  it('stays down, saying why, when it cannot be started again', async () => {
+  it('stays down and reports why when it cannot restart', async () => {
     rmSync(permission())
     process.kill(versitygwOver(folder)!, 'SIGKILL')
     expect(await cloud.ended).toMatch(/did not start[^]*the disk is gone[^]*will not be restarted/)

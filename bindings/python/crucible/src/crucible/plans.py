@@ -82,7 +82,7 @@ class Rejection:
 
 @dataclass(frozen=True)
 class Relaxation:
-    """What one change of the job would gain."""
+    """Gain of one change of the job."""
 
     wish: str
     change: str

@@ -110,7 +110,7 @@ class MLPlatform(HasProgram):
                 with values.
             files: Files and folders to send with ``code``: a list, or ``{"data/vocab.txt": "vocab.txt"}``.
             workdir: The folder to send along instead; False sends nothing.
-            analyze: Read the program to fill in what is not set.
+            analyze: Analyze the program to fill in missing fields.
             id: Id of the job; submitting it again with the same id has no effect.
 
         Raises `UsageError` for wrong arguments, `UnavailableError` without a server, and other classes of `crucible.errors`.

@@ -97,7 +97,7 @@ class Submission:
                 "Nothing to submit.", hint="Give code=, script=, run= or job_file=, or from_job= to continue an earlier job."
             )
         if self.files and self.code is None:
-            raise UsageError("files= requires code=.", hint="Otherwise a whole folder is sent: name it with workdir=.")
+            raise UsageError("files= requires code=.", hint="To send a whole folder, name it with workdir=.")
         if self.code is not None and self.workdir is not None:
             raise UsageError("workdir= cannot be combined with code=, which has its own folder.", hint="Name files=.")
         if self.args and self.code is None and self.script is None:

@@ -13,7 +13,7 @@ from .html import table
 
 
 class Dataclass(Protocol):
-    """What every dataclass has."""
+    """The type of every dataclass."""
 
     __dataclass_fields__: ClassVar[Dict[str, Any]]
 

@@ -1,4 +1,4 @@
-"""What every question uses: the command line, and the options of every command."""
+"""The command line that answers every question, and the options of every command."""
 
 from __future__ import annotations
 

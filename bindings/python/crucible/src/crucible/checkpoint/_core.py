@@ -54,7 +54,7 @@ class Schedule:
         """Asked after each step, in one process of a training only."""
         if _job.should_stop():
             return Decision.SAVE | Decision.STOP
-        # The request is read first, because it counts once and the program's own save answers it.
+        # A requested save is checked first: reading it consumes it, and a save that is due would satisfy it, too.
         return Decision.SAVE if _job.should_save() or self._is_due(step) else Decision.CONTINUE
 
     def _is_due(self, step: int) -> bool:

@@ -113,7 +113,7 @@ def _cells() -> Iterator[str]:
 @functools.lru_cache(maxsize=16)
 def _compiled(text: str, futures: int) -> Tuple[ast.Module, CodeType]:
     tree = ast.parse(text)
-    # Cells of notebooks may await outside of functions.
+    # Cells of notebooks may await outside functions.
     code = compile(text, "<text>", "exec", flags=futures | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     return tree, code
 

@@ -76,7 +76,7 @@ def refuse_method(function: FunctionType) -> None:
     if not isinstance(getattr(owner, "__dict__", {}).get(name), staticmethod):
         raise PackingError(
             "%s is a method, which cannot be sent without its object." % function.__qualname__,
-            hint="Write it as a function outside of the class, and pass its data as arguments; or put @staticmethod above @platform.job.",
+            hint="Write it as a function outside the class, and pass its data as arguments; or put @staticmethod above @platform.job.",
         )
 
 

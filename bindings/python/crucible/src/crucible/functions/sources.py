@@ -56,7 +56,7 @@ def global_names(source: str) -> Set[str]:
 
 
 def namespace_of(what: Union[FunctionType, type]) -> Mapping[str, Any]:
-    """What names mean in a function or class: the variables around it, then those of its module."""
+    """Resolves names in a function or class: the variables around it, then those of its module."""
     if not isinstance(what, FunctionType):
         found: Dict[str, Any] = {}
         for one in getattr(what, "__dict__", {}).values():

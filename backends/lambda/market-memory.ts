@@ -1,7 +1,7 @@
 import { MINUTE_MS } from '../../core/time/time'
 
 /** This process's memory of the market. Losing it costs a try, never a machine. */
-export interface Seen {
+export interface MarketMemory {
   /** Returns the Regions that once had the type in stock, in addition to those that have it now. */
   regionsOf(type: string, inStock: readonly string[]): string[]
   /** A launch was refused for want of capacity, although the list showed some. */
@@ -16,12 +16,12 @@ export interface Seen {
 /** Whether machines of the account use the quota up, or it allows none at all. */
 type QuotaUse = 'in-use' | 'none'
 
-/** Stock changes within minutes. */
+/** A refused type is forgotten after this, because stock changes within minutes. */
 const MISSED_FOR_MS = MINUTE_MS
-/** A machine that ends frees its place. */
+/** A reached quota is forgotten after this, because a machine may have ended. */
 const QUOTA_FOR_MS = 3 * MINUTE_MS
 
-export function createSeen(clock: () => number): Seen {
+export function createMarketMemory(clock: () => number): MarketMemory {
   const regions = new Map<string, Set<string>>()
   const misses = new Map<string, number>()
   let quota: { use: QuotaUse; untilMs: number } | undefined

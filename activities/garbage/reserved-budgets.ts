@@ -4,16 +4,16 @@ import { inWords } from '../../core/failure'
 import type { GarbageVerdict } from '../../core/messages'
 import { formatUsd } from '../../core/money/money'
 import { monthBefore, monthOf, parseReservationBudgetId } from '../../core/money/treasury'
-import { judgeAll, STORE, unseen, type Found, type Registry } from './garbage'
-import type { EndedPromise, Treasury } from '../money/treasury'
+import { judgeAll, STORE, unseen, type GarbageCandidate, type Registry } from './garbage'
+import type { EndedBudget, Treasury } from '../money/treasury'
 
 /** Releases money reserved for jobs that can no longer report their end. */
-export type Promises = Pick<Treasury, 'endedPromises' | 'settle'>
+export type ReservedBudgets = Pick<Treasury, 'endedPromises' | 'settle'>
 
 /** Scans the money of this month and of the previous one, in which today's jobs may have begun. */
-export async function collectPromises(
+export async function collectReservedBudgets(
   registry: Registry,
-  { treasury, signal }: { treasury: Promises; signal: AbortSignal },
+  { treasury, signal }: { treasury: ReservedBudgets; signal: AbortSignal },
   input: CollectStoreGarbageInput,
 ): Promise<GarbageVerdict[]> {
   const months = [monthBefore(registry.now()), monthOf(registry.now())]
@@ -33,9 +33,9 @@ export async function collectPromises(
 }
 
 function foundOf(
-  treasury: Promises,
-  { month, promise, signal }: { month: string; promise: EndedPromise; signal: AbortSignal },
-): Found {
+  treasury: ReservedBudgets,
+  { month, promise, signal }: { month: string; promise: EndedBudget; signal: AbortSignal },
+): GarbageCandidate {
   const { jobId, owner, microUsd, spentMicroUsd, sinceMs } = promise
   const purchase = parseReservationBudgetId(jobId)
   const [kind, who] =

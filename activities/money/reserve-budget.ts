@@ -11,7 +11,7 @@ import type { Treasury } from './treasury'
 const ADVISED_BUDGET_FACTOR = 1.5
 
 /** Reserves the job's budget, if months or owners have budgets: returns the month. */
-export async function promisedFrom(
+export async function reserveBudget(
   treasury: Pick<Treasury, 'promise'> | undefined,
   { jobId, owner }: JobInput,
   { spec, preview, signal }: { spec: JobSpec; preview: () => Promise<PlanReport>; signal: AbortSignal },

@@ -9,7 +9,7 @@ import type { PlanRequest } from './request'
 import { durationOn } from './work'
 
 /** A requirement of a job that its owner could drop or change. */
-export interface Wish {
+export interface Requirement {
   /** Returns the request without this requirement, or with the widest possible one. */
   without(request: PlanRequest): PlanRequest
   /** The change that is enough for this offer, as in the job file. */
@@ -70,7 +70,7 @@ const MAX_PRICE: Limit = {
 }
 
 /** Requirements that can be relaxed, by the rejection code of each. */
-export const WISHES: Readonly<Partial<Record<RejectionCode, Wish>>> = {
+export const REQUIREMENTS: Readonly<Partial<Record<RejectionCode, Requirement>>> = {
   deadline: limited(DEADLINE),
   budget: limited(BUDGET),
   'max-price': limited(MAX_PRICE),
@@ -109,7 +109,7 @@ export const WISHES: Readonly<Partial<Record<RejectionCode, Wish>>> = {
   accelerator: resource('accelerators', ({ shape }) => `accelerators: [${shape.accelerator ?? 'any'}]`),
 }
 
-function limited(limit: Limit): Wish {
+function limited(limit: Limit): Requirement {
   return {
     without: (request) => limit.with(request, limit.values.at(-1)!),
     change: () => '',
@@ -117,14 +117,14 @@ function limited(limit: Limit): Wish {
   }
 }
 
-function accepting(risk: NonNullable<PlanRequest['spec']['accepts']>[number]): Wish {
+function accepting(risk: NonNullable<PlanRequest['spec']['accepts']>[number]): Requirement {
   return {
     without: (request) => withSpec(request, { accepts: [...(request.spec.accepts ?? []), risk] }),
     change: () => `accept: ${risk}`,
   }
 }
 
-function resource(key: keyof ResourceRequest, change: Wish['change']): Wish {
+function resource(key: keyof ResourceRequest, change: Requirement['change']): Requirement {
   return { without: (request) => withoutResource(request, key), change }
 }
 
