@@ -20,6 +20,7 @@ import {
   type DownloadedCheckpoint,
 } from './job/download-checkpoint'
 import { readClientConfig, type ClientConfig } from './config'
+import { costsOf, type CostQuestion, type Costs } from './costs'
 import { Context } from './context'
 import { toCrucibleError } from './errors'
 import { eventsOf, recordOf, type JobEvent } from './job/events'
@@ -166,6 +167,11 @@ export class Crucible {
   /** Budget and spending of a month (`2026-11`, in UTC). @experimental */
   budget(month: string): Promise<TreasuryView> {
     return ours(() => budgetOf(this.#context, month))
+  }
+
+  /** Costs of the jobs that ended, added up by job, owner, backend, capacity type or month. @experimental */
+  costs(question: CostQuestion): Promise<Costs> {
+    return ours(() => costsOf(this.#context, question))
   }
 
   /** Starts garbage collection now. @experimental */

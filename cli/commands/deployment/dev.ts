@@ -132,10 +132,14 @@ async function takeHome(home: Home, signal: AbortSignal): Promise<Lock<DevInfo>>
 
 function unusable(directory: string, error: unknown): CrucibleError {
   const { kind, message } = toCrucibleError(error)
-  return new CrucibleError(kind, `${directory} cannot be used as Crucible's home: ${message}.`, {
-    hint: 'Make it writable, free some space, or choose another home with CRUCIBLE_HOME.',
-    cause: error,
-  })
+  return new CrucibleError(
+    kind,
+    `${directory} cannot be used as Crucible's home: ${message.replace(/\.$/, '')}.`,
+    {
+      hint: 'Make it writable, free some space, or choose another home with CRUCIBLE_HOME.',
+      cause: error,
+    },
+  )
 }
 
 /** Folder for data that outlives the small cloud of a home. */

@@ -132,6 +132,16 @@ class TestForms(InFolder):
         platform = self.platform(script, home="/h", address="a:1", env={"X": "y"})
         self.assertEqual("/h a:1 y", platform.budget().month)
 
+    def test_what_a_list_does_not_know_is_none_and_warned_of(self):
+        job = {"id": "job-1", "name": "train", "owner": "o", "state": None, "reason": None, "submittedAtMs": 0, "cost": {"spentMicroUsd": None}}
+        said = line(jobs=[job], incomplete="The store does not answer.")
+        platform = self.platform("cat <<'END'\n%s\nEND\nexit 7" % said)
+        with self.assertWarnsRegex(CrucibleWarning, "The store does not answer.") as caught:
+            (listed,) = platform.jobs()
+        self.assertEqual(__file__, caught.filename)
+        self.assertEqual((None, None, None), (listed.last.state, listed.last.reason, listed.last.cost))
+        self.assertIn("job-1 unknown", str(listed.last))
+
     def test_what_a_submission_says_reaches_the_job(self):
         said = line(id="job-1", warnings=["No folder."], isServed=False, inferred=[{"setting": "interruptible"}])
         platform = self.platform("cat <<'END'\n%s\nEND" % said)

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { homeOf, removeDevNote, writeDevNote } from '../../../client/config'
 import { HOUR_MS } from '../../../core/time/time'
 import { testFolder } from '../../support/folders'
 import { hasTerraform, hasTerraformParser, readTerraform, unformatted } from '../../support/terraform'
@@ -111,6 +112,27 @@ describe('truffle capacity', () => {
     while (active.length < 2) active = await states('--active-only')
     expect(active).toEqual(['active', 'scheduled'])
     expect(await states('--available-only')).toEqual(['active'])
+    const { results, summary } = await account.json('capacity', '--blocks')
+    expect(results.map((row) => row['available_capacity'])).toEqual([32, 0])
+    expect(summary).toMatchObject({ available_capacity: 32 })
+    const { stdout } = await account.run('capacity', '--blocks')
+    expect(stdout).toContain('Available: 32 instances')
+    expect(stdout).toMatch(/^trn1\.32xlarge +16 +0 /m)
+  })
+
+  it('says in each format that the account is simulated', async () => {
+    const home = homeOf(account.environment)
+    const cloud = { url: account.cloud.endpoint, simulated: ['ec2'] }
+    const note = { pid: process.pid, address: 'localhost:1', uiUrl: '', cloud }
+    writeDevNote(home, note)
+    try {
+      const { notes } = await account.json('capacity', '--blocks')
+      expect(notes[0]).toMatch(/^Simulated: ec2 of `crucible dev --sim`/)
+      expect((await account.run('capacity', '--blocks')).stderr).toMatch(/^Simulated: ec2 /m)
+      expect((await account.json('version')).notes).toEqual([])
+    } finally {
+      removeDevNote(home, note)
+    }
   })
 
   it('shows how reservations are placed in the network', async () => {

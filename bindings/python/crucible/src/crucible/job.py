@@ -76,7 +76,7 @@ class Job(HasProgram, Generic[T]):
     @property
     def state(self) -> str:
         """The state now. Asks every time; ``job.last.state`` does not."""
-        return self.status().state
+        return self.status().state or html.UNKNOWN
 
     @operation
     def status(self) -> Steps[Status]:

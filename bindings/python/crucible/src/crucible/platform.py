@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, TypeVar, Union, overload
@@ -14,6 +15,7 @@ from . import checks, html
 from .analysis import Analysis, Rehearsal, analysis_of
 from .calls import HasProgram, Run, Steps, operation, options
 from .documents import read
+from .errors import CrucibleWarning
 from .functions import Function, Settings
 from .functions.crucible_function import KEY
 from .functions.results import new_key
@@ -22,7 +24,7 @@ from .plans import Plan, plan_of
 from .records import Budget, Health, Listed
 from .requirements import Requirements, requirements_of
 from .status import Status, status_of
-from .submission import Files, PathLike, Secrets, Submission, warned
+from .submission import STACK_OF_OPERATION, Files, PathLike, Secrets, Submission, warned
 
 T = TypeVar("T")
 
@@ -205,10 +207,16 @@ class MLPlatform(HasProgram):
         backend: Optional[str] = None,
         limit: Optional[int] = None,
     ) -> Steps[Listed[Job[Any]]]:
-        """The newest jobs (50 unless ``limit`` says otherwise), each with its `Status` in ``last``."""
+        """The newest jobs (50 unless ``limit`` says otherwise), each with its `Status` in ``last``.
+
+        While the store does not answer, costs and some states are None, with a `CrucibleWarning`.
+        """
         states = state if state is None or isinstance(state, str) else ",".join(state)
         words = options({"state": states, "mine": mine, "owner": owner, "name": name, "backend": backend, "limit": limit})
-        statuses = [status_of(one) for one in (yield Run(("list", *words)))["jobs"]]
+        document = yield Run(("list", *words))
+        if document.get("incomplete"):
+            warnings.warn(document["incomplete"], CrucibleWarning, stacklevel=STACK_OF_OPERATION - 1)
+        statuses = [status_of(one) for one in document["jobs"]]
         jobs: Sequence[Job[Any]] = [Job(self._program, one.id, name=one.name, last=one) for one in statuses]
         return Listed(jobs, lambda listed: html.jobs([one.last for one in listed]))
 
