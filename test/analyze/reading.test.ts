@@ -296,6 +296,23 @@ LightningCLI(Model, Data)
   })
 })
 
+describe('the GPUs of a Trainer of Lightning', () => {
+  it.each([
+    ['devices=2', 2],
+    ['devices="2"', 2],
+    ['devices="0,3"', 2],
+    ['devices=[0, 1, 2]', 3],
+  ])('are counted with %s', async (devices, count) => {
+    const text = `import lightning.pytorch.trainer.trainer as t\nt.Trainer(accelerator="gpu", ${devices}).fit(None)\n`
+    const { findings } = analyze(await parser(), {
+      files: project({ 'train.py': text }),
+      command: 'python train.py',
+    })
+    expect(findings.gpuUse.value).toBe('hard')
+    expect(findings.gpuCount.value).toBe(count)
+  })
+})
+
 describe('a class of code that is not in the project', () => {
   it.each([
     ['from mylib import Checkpointer\nsaver = Checkpointer("out")\n', 0.6],

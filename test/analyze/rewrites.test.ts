@@ -170,6 +170,41 @@ for epoch in range(first, 9):
     expect(findings.resumeOption.value).toBeNull()
   })
 
+  it('is still needed if the command gives initial weights', async () => {
+    const options = `${PATH}\n${FLAG}`
+    const loading =
+      'if args.start:\n    net.load_state_dict(torch.load(args.start)["net"])\nif args.again:\n    load("kept/last.pt")'
+    const files = project({ 'train.py': resuming(options, loading) })
+    const { findings } = analyze(await parser(), { files, command: 'python train.py --from weights.pt' })
+    expect(findings.canResume.how).toMatchObject({ option: '--again', isGiven: false })
+    expect(findings.resumeOption.value).toBe('--again')
+  })
+
+  it('is not sought in a configuration that was not found', async () => {
+    const text = `
+import hydra, torch
+@hydra.main(version_base=None, config_path=".", config_name="run")
+def main(cfg):
+    net = torch.nn.Linear(2, 2)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    first = 0
+    if cfg.again:
+        saved = torch.load("kept/last.pt")
+        net.load_state_dict(saved["net"])
+        opt.load_state_dict(saved["opt"])
+        first = saved["epoch"] + 1
+    for epoch in range(first, 9):
+        net(torch.randn(4, 2)).sum().backward()
+        opt.step()
+        torch.save({"net": net.state_dict(), "opt": opt.state_dict(), "epoch": epoch}, "kept/last.pt")
+main()
+`
+    const files = project({ 'train.py': text })
+    const { findings } = analyze(await parser(), { files, command: 'python train.py' })
+    expect(findings.canResume.confidence).toBeLessThan(0.9)
+    expect(findings.resumeOption.value).toBeNull()
+  })
+
   it.each([
     ['python train.py "$@"', `--from ${SAVED}`],
     ['python train.py', null],

@@ -155,7 +155,8 @@ function judged(project: Project, { launch, facts }: { launch: Launch; facts: Fa
     runTime: findRunTime(facts, { ...devices, ...settings, data }, models),
     workFamily: findWorkFamily(facts, { ...devices, ...settings }, models),
   }
-  const isPartial = facts.run.isCut || project.sources.some(({ brokenLines }) => brokenLines.length > 0)
+  const isPartial =
+    facts.run.isCut || facts.run.lacksConfiguration || project.sources.some(({ brokenLines }) => brokenLines.length > 0)
   const knowsCrucible = [...facts.run.variables].some((name) => CRUCIBLE_VARIABLES.has(name))
   return {
     ...report(project, { launch, kind: 'training', findings: isPartial ? lessCertain(findings) : findings }),

@@ -167,15 +167,18 @@ function fillDirectory(filled: Filled, { findings: { checkpointDirectory } }: An
 
 /** Whether the program needs an option to continue, in addition to those of its command. */
 const needsOption = ({ findings: { canResume } }: Analysis): boolean =>
-  canResume.how !== null && canResume.how.option !== null && !canResume.how.isGiven
+  canResume.how !== null && !canResume.how.isGiven
 
 function fillResumeOption(filled: Filled, analysis: Analysis): void {
   const { canResume, resumeOption } = analysis.findings
   if (canResume.value !== 'yes' || !needsOption(analysis) || analysis.knowsCrucible) return
   const { run } = filled.fields
   if (typeof run !== 'string' || !isSure(resumeOption) || !isPlain(filled.fields)) {
+    const option = canResume.how?.option ?? null
     filled.hints.push(
-      `${analysis.entry} resumes only with ${canResume.how?.option}: add it to the command for attempts with CRUCIBLE_RESUME_FROM.`,
+      option === null
+        ? `${analysis.entry} does not resume with this command: add the options that do, for attempts with CRUCIBLE_RESUME_FROM.`
+        : `${analysis.entry} resumes only with ${option}: add it to the command for attempts with CRUCIBLE_RESUME_FROM.`,
     )
     return
   }

@@ -116,6 +116,8 @@ export class Interpreter {
   /** Whether the program runs in another folder than the one that it was started in. */
   changesFolder = false
   isCut = false
+  /** Whether the configuration of the program was not found, which decides what it does. */
+  lacksConfiguration = false
   #steps = 0
   readonly #modules = new Map<string, Scope>()
 

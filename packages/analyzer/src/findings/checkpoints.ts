@@ -129,7 +129,8 @@ function findResume(
   const reached = loads.filter(isReachedAsIs)
   const isEnough =
     optionsOfStart(facts).length === 0 && restoredBy(facts, reached, usable).lacking.length === lacking.length
-  const load = decidingLoad(isEnough && reached.length > 0 ? reached : loads)
+  const closed = loads.filter((load) => !reached.includes(load))
+  const load = decidingLoad(isEnough && reached.length > 0 ? reached : closed.length > 0 ? closed : loads)
   const isOpen = load.isWhole && load.truth !== false && isUnexplained(load.path)
   const known = {
     confidence: isOpen ? LIKELY : Math.min(confidence, CERTAIN),
@@ -258,7 +259,7 @@ function optionToResume(
   const inPath = [...(load.path?.options ?? [])]
   const named = inPath.length > NAMED_MAX ? [] : inPath.filter(isLeftOut)
   return [...named, ...optionsAsked(facts, load), ...optionsOfStart(facts)].find(
-    (option) => (!isEnough || option.given !== undefined) && !saves.some((save) => namesPlace(save, option)),
+    (option) => isEnough === (option.given !== undefined) && !saves.some((save) => namesPlace(save, option)),
   )
 }
 

@@ -294,7 +294,11 @@ function multiGpu(facts: Facts, styles: ReadonlyMap<string, Evidence>, isGpu: bo
 function devicesOf(event: CallEvent): number | undefined {
   if (event.name !== 'lightning.Trainer' && !event.name.endsWith('Fabric')) return undefined
   const given = event.named.get('devices') ?? event.named.get('gpus')
-  return given?.kind === 'list' ? given.items.length : numberOf(given)
+  if (given?.kind === 'list') return given.items.length
+  // `devices="2"` is a number of GPUs, `devices="0,3"` names two.
+  const text = textOf(given) ?? ''
+  if (/^\d+$/.test(text)) return Number(text)
+  return /^\d+(?:,\d+)+$/.test(text) ? text.split(',').length : numberOf(given)
 }
 
 function isSecondGpu(value: Value | undefined): boolean {

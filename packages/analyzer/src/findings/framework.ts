@@ -1,5 +1,6 @@
 /** Which libraries the program trains with, and how its options are given. */
-import { isHuggingFaceTrainer, type Facts } from '../facts'
+import { isCalled, isHuggingFaceTrainer, type Facts } from '../facts'
+import { canonicalName } from '../names'
 import { CERTAIN, found, LIKELY, POSSIBLE, type Evidence, type Findings } from '../report'
 import type { Option, Value } from '../values'
 
@@ -41,9 +42,12 @@ const PACKAGES: readonly (readonly [string, string])[] = [
 ]
 
 export function findFramework({ run, events, training }: Facts): Findings['framework'] {
+  const called = frameworksOf(events)
   const places = new Map<string, Evidence>()
   for (const [name, place] of run.imports) {
     const entry = PACKAGES.find(([prefix]) => name === prefix || name.startsWith(`${prefix}.`))
+    // Other modules may import a library for functions that the program does not call, such as exports.
+    if (place.file !== run.entry && entry !== undefined && !called.has(entry[1])) continue
     if (entry !== undefined && !places.has(entry[1])) places.set(entry[1], place)
     if (name.startsWith('tensorflow.keras')) places.set('tensorflow', places.get('tensorflow') ?? place)
   }
@@ -72,6 +76,16 @@ export function findFramework({ run, events, training }: Facts): Findings['frame
     return found<string[]>([], { confidence: POSSIBLE, missing: ['no known framework is imported'] })
   const isCertain = training.length > 0
   return found(names, { confidence: isCertain ? CERTAIN : LIKELY, evidence: [...places.values()] })
+}
+
+/** Frameworks that the program calls. */
+function frameworksOf(events: Facts['events']): ReadonlySet<string> {
+  const tops = new Set(events.filter(isCalled).map(({ name }) => name.split(/[.(]/)[0]!))
+  return new Set(
+    PACKAGES.filter(([prefix]) => tops.has(canonicalName(`${prefix}.`).split('.')[0]!)).map(
+      ([, framework]) => framework,
+    ),
+  )
 }
 
 /** Parts of Keras that programs with their own loop use. */

@@ -1,7 +1,7 @@
 /** Calls that restore the state of an earlier run. */
 import { HOOK } from '../calls'
 import { openedPath } from '../files'
-import { argument, nameOf, type Facts } from '../facts'
+import { argument, isCalled, nameOf, type Facts } from '../facts'
 import { truthOf, type CallEvent, type Option, type Taint, type Value } from '../values'
 import { argumentNode, contentsOf, itemsOf, partOfName, roleOf, type Part } from './contents'
 import { impliedLoads } from './implied-loads'
@@ -195,8 +195,11 @@ export function restoresStep(facts: Facts, load: Load): boolean {
 }
 
 /** The options with which the training starts where a loaded file says; none if it starts there anyway. */
-export function optionsOfStart({ loops }: Facts): Option[] {
-  return [...loops].flatMap((loop) => {
+export function optionsOfStart({ training }: Facts): Option[] {
+  const loops = training.flatMap(({ engine, event }) =>
+    engine === 'own' && isCalled(event) ? event.loops : [],
+  )
+  return [...new Set(loops)].flatMap((loop) => {
     const start = startOf(loop.iterated)
     // The start is a constant without these options.
     const isConstant = 'kind' in start && (start as Value).kind === 'constant'

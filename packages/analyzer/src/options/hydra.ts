@@ -74,6 +74,7 @@ export function hydraConfig(
   const name = chosen ?? settings.get('config_name') ?? 'config'
   const config = composed(run, { folder, name })
   if (config === undefined) {
+    run.lacksConfiguration = true
     run.project.obstacle(file, call.line, `the configuration ${joined(folder, name)}.yaml was not found`)
     return unknown()
   }
@@ -87,6 +88,7 @@ export function configOfFile(run: Interpreter, { file, line }: { file: string; l
   const path = wordAfter(run.args, '--config')
   const config = path === undefined ? undefined : run.project.data(path, file)
   if (path === undefined || config?.kind !== 'dict') {
+    run.lacksConfiguration = true
     run.project.obstacle(file, line, 'needs a configuration: name its file with --config')
     return unknown()
   }
