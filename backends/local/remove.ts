@@ -46,7 +46,10 @@ async function removeJobFolder(machine: MachineRecord): Promise<void> {
   const takenBy = await readFile(`${folder}${LOCK}`, 'utf8').catch((error: unknown) => {
     if (!hasCode(error, 'ENOENT')) throw error
   })
-  if (takenBy === undefined || takenBy === machine.owner.attemptId) await removeTree(folder)
+  if (takenBy !== undefined && takenBy !== machine.owner.attemptId) return
+  await removeTree(folder)
+  // A runner that waits for this file notices that it is another one.
+  if (takenBy !== undefined) await rm(`${folder}${LOCK}`, { force: true })
 }
 
 /** Removes leftovers of failed launches and expired tombstones, at most once an hour. */

@@ -25,9 +25,20 @@ def take(job_root: str, attempt_id: str, wait_seconds: float = _WAIT_SECONDS) ->
     """Takes the directory for this attempt, and removes what an earlier attempt has left in it. Returns the descriptor of the lock, which
     holds as long as it is open here or in a process that inherited it. Raises `InUse`, and `OSError` when the disk refuses."""
     os.makedirs(os.path.dirname(job_root), exist_ok=True)
-    lock = os.open(job_root + ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    until = time.monotonic() + wait_seconds
+    lock = _open(job_root)
+    while True:
+        try:
+            _wait_for(lock, until)
+            if _is_in_place(lock, job_root):
+                break
+        except BaseException:
+            os.close(lock)
+            raise
+        # The machine of an earlier attempt was removed meanwhile, with this file.
+        os.close(lock)
+        lock = _open(job_root)
     try:
-        _wait_for(lock, wait_seconds)
         before = _owner(lock)
         if before != attempt_id:
             if before is not None:
@@ -42,8 +53,18 @@ def take(job_root: str, attempt_id: str, wait_seconds: float = _WAIT_SECONDS) ->
         raise
 
 
-def _wait_for(lock: int, wait_seconds: float) -> None:
-    until = time.monotonic() + wait_seconds
+def _open(job_root: str) -> int:
+    return os.open(job_root + ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+
+
+def _is_in_place(lock: int, job_root: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(lock), os.lstat(job_root + ".lock"))
+    except FileNotFoundError:
+        return False
+
+
+def _wait_for(lock: int, until: float) -> None:
     while True:
         try:
             return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -44,7 +44,9 @@ beforeEach(async () => {
 afterEach(async () => {
   await h.dispose()
   // They are elsewhere than the rest, which is in a closed folder.
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
+  for (const folder of folders.splice(0)) {
+    for (const path of [folder, `${folder}.lock`]) rmSync(path, { recursive: true, force: true })
+  }
 })
 const folders: string[] = []
 
@@ -229,7 +231,7 @@ describe('a job with a user of its own', () => {
     await h.backend.terminate(first.handle, patiently())
     expect(existsSync(join(folderOf(second), 'work'))).toBe(true)
     await h.backend.terminate(second.handle, patiently())
-    expect(existsSync(folderOf(second))).toBe(false)
+    for (const path of [folderOf(second), `${folderOf(second)}.lock`]) expect(existsSync(path)).toBe(false)
   })
 
   asRoot('works below the root where other users get through to it', async () => {

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from unittest import mock
 
 from support import FolderTest
 
@@ -36,6 +37,16 @@ class JobRootTest(FolderTest):
         self.assertEqual(self.read("jobs/train/work/mine.txt"), "x")
         os.close(lock)
         os.close(self.take("job-2"))
+
+    def test_a_lock_that_was_removed_while_it_was_awaited_is_made_anew(self):
+        lock = self.take("job-1")
+        at_last = []
+        with mock.patch("crucible_runner.process.job_root._is_in_place", side_effect=[False, True]) as look:
+            os.close(lock)
+            at_last.append(self.take("job-2"))
+        self.assertEqual(look.call_count, 2)
+        self.assertEqual(self.read("jobs/train.lock"), "job-2")
+        os.close(at_last[0])
 
     def test_a_process_that_outlived_its_attempt_is_ended_first(self):
         attempt_id = "job-outlived-%d-1" % os.getpid()

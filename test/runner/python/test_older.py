@@ -9,7 +9,7 @@ from test_checkpoints import UploadingTest
 from crucible_runner.checkpoint.restore import Restorer
 from crucible_runner.checkpoint.scan import Tree, FileStamp, select, select_declared
 from crucible_runner.documents import MANIFEST, parse
-from crucible_runner.keys import CheckpointId
+from crucible_runner.keys import CheckpointId, stored_at
 from crucible_runner.store.retry import Patience
 
 
@@ -133,7 +133,7 @@ class OlderTest(RestoringTest):
         for step in (10, 20, 30):
             self.save("checkpoint-%d/model.pt" % step)
             self.settle()
-        self.store.delete(self.keys.checkpoint_file(CheckpointId(10, 2), "checkpoint-10/model.pt"))
+        self.store.delete(self.keys.stored_file(stored_at(CheckpointId(10, 2), "checkpoint-10/model.pt")))
         found, names = self.restore()
         self.assertEqual(names, ["checkpoint-20/model.pt", "checkpoint-30/model.pt"])
         self.assertEqual(found.restored.checkpoint, CheckpointId(30, 2))
