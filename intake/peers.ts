@@ -1,5 +1,6 @@
 /** Files of other programs that are taken for job files: which program they are for, and how their keys are written here. */
 import { stringify } from 'yaml'
+import { clockTime } from './units'
 
 /** A file of another program. */
 export interface PeerFile {
@@ -272,22 +273,6 @@ const KUBERNETES: Readonly<Record<string, Translation>> = {
   schedule: '`crucible schedule`',
 }
 
-/** `12:00:00`, `2-00:00:00` and `30` of Slurm as a duration. */
-export function slurmTime(text: string): string | undefined {
-  const match = /^(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?$/.exec(text.trim())
-  if (match === null) return undefined
-  const [days = '0', first = '0', second, third] = match.slice(1)
-  const hasHours = match[1] !== undefined || third !== undefined
-  const hours = hasHours ? Number(first) : 0
-  const minutes = Number((hasHours ? second : first) ?? 0)
-  const parts: [number, string][] = [
-    [Number(days), 'd'],
-    [hours, 'h'],
-    [minutes, 'm'],
-  ]
-  return parts.flatMap(([count, unit]) => (count === 0 ? [] : [`${count}${unit}`])).join('') || undefined
-}
-
 function slurmGpus(value: unknown): string {
   const parts = asText(value)
     .split(':')
@@ -300,7 +285,7 @@ function slurmGpus(value: unknown): string {
 const slurmMemory: Translation = (value) =>
   `resources: { memory: ${asText(value).replace(/([MGT])B?$/i, (_, unit: string) => `${unit.toUpperCase()}B`)} }`
 const slurmName: Translation = (value) => `name: ${String(value)}`
-const slurmDeadline: Translation = (value) => `deadline: ${slurmTime(String(value)) ?? '12h'}`
+const slurmDeadline: Translation = (value) => `deadline: ${clockTime(String(value)) ?? '12h'}`
 const slurmCpus: Translation = (value) => `resources: { cpus: ${String(value)} }`
 const slurmNodes: Translation = (value) => (value === '1' ? 'not needed' : ONE_MACHINE)
 const LOGS = 'not needed: `crucible logs` shows the output'

@@ -29,6 +29,11 @@ const DURATION_PARTS: readonly [string, number][] = [
   ['s', SECOND_MS],
 ]
 
+/** Whether a text is a time of hours, minutes and seconds, or has days in front of it. */
+function isClock(text: string): boolean {
+  return /^\s*(?:\d+-\d+(?::\d+){0,2}|\d+:\d+:\d+)\s*$/.test(text) && clockTime(text) !== undefined
+}
+
 /** A duration in milliseconds. */
 export function parseDuration(text: string): number {
   const parts = [...text.matchAll(new RegExp(`(${NUMBER})\\s*([dhms])`, 'gi'))]
@@ -37,7 +42,9 @@ export function parseDuration(text: string): number {
       `${quote(text)} is not a duration`,
       /^\s*[\d.]+\s*$/.test(text)
         ? `add its unit: ${text.trim()}s, ${text.trim()}m, ${text.trim()}h or ${text.trim()}d`
-        : 'write days, hours, minutes and seconds in this order, such as 90s, 30m, 2h, 1d12h or 1.5h',
+        : isClock(text)
+          ? `write ${clockTime(text)}`
+          : 'write days, hours, minutes and seconds in this order, such as 90s, 30m, 2h, 1d12h or 1.5h',
     )
   }
   const totalMs = parts.reduce((sum, [, count, unit]) => {
@@ -45,6 +52,22 @@ export function parseDuration(text: string): number {
     return sum + Number(count) * unitMs
   }, 0)
   return Math.round(totalMs)
+}
+
+/** A duration as Slurm writes it, here `12h`, `2d` and `30m`: `12:00:00`, `2-00:00:00`, `30`. */
+export function clockTime(text: string): string | undefined {
+  const match = /^(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?$/.exec(text.trim())
+  if (match === null) return undefined
+  const [days = '0', first = '0', second, third] = match.slice(1)
+  const hasHours = match[1] !== undefined || third !== undefined
+  const hours = hasHours ? Number(first) : 0
+  const minutes = Number((hasHours ? second : first) ?? 0)
+  const parts: [number, string][] = [
+    [Number(days), 'd'],
+    [hours, 'h'],
+    [minutes, 'm'],
+  ]
+  return parts.flatMap(([count, unit]) => (count === 0 ? [] : [`${count}${unit}`])).join('') || undefined
 }
 
 const GIB = 2 ** 30
@@ -188,7 +211,11 @@ export const MONEY_PATTERN = String.raw`^\s*(?:\$\s*)?${NUMBER}(?:\s*[uU][sS][dD
 export function parseMoney(text: string): MicroUsd {
   const match = new RegExp(`^\\$?\\s*(${NUMBER})(?:\\s*usd)?$`, 'i').exec(text.trim())
   if (match === null) {
-    throw new UnitError(`${quote(text)} is not an amount of US dollars`, 'write $25, 25.50 or "25 USD"')
+    const isGrouped = /^\$?\s*\d{1,3}(?:[,_ ]\d{3})+(?:\.\d+)?$/.test(text.trim())
+    throw new UnitError(
+      `${quote(text)} is not an amount of US dollars`,
+      isGrouped ? `write ${text.trim().replace(/[,_ ]/g, '')}` : 'write $25, 25.50 or "25 USD"',
+    )
   }
   return microUsd(Number(match[1]))
 }

@@ -1,5 +1,5 @@
 /** The job file that `crucible init` writes for a program. */
-import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path'
 import { stringify } from 'yaml'
 import { CrucibleError } from '../../client/errors'
@@ -48,16 +48,27 @@ export async function draftJobFile(
 
 async function programOf(cli: Cli, target: string, scriptArguments: readonly string[]): Promise<Program> {
   const { entry } = await analyzeTarget({ target, scriptArguments, nowMs: cli.now() })
-  const isFolder = existsSync(target) && statSync(target).isDirectory()
-  if (entry === null || extname(entry) !== '.py') {
-    throw new CrucibleError('usage', `${target} has no Python script that a job could run.`, {
-      hint: 'Name the script (.py). A notebook must be converted first: `jupyter nbconvert --to script NOTEBOOK`.',
-    })
+  if (existsSync(target) && statSync(target).isDirectory()) {
+    const script = entry ?? onlyScriptOf(target)
+    return { directory: resolve(target), script: scriptOrThrow(target, script) }
   }
-  if (isFolder) return { directory: resolve(target), script: entry }
   const path = relative(process.cwd(), target)
   const isOutside = path.startsWith('..') || isAbsolute(path)
-  return { directory: isOutside ? dirname(resolve(target)) : process.cwd(), script: entry }
+  const directory = isOutside ? dirname(resolve(target)) : process.cwd()
+  return { directory, script: scriptOrThrow(target, entry) }
+}
+
+/** The script of a folder in which nothing shows which program trains. */
+function onlyScriptOf(folder: string): string | null {
+  const scripts = readdirSync(folder).filter((name) => name.endsWith('.py'))
+  return scripts.length === 1 ? scripts[0]! : null
+}
+
+function scriptOrThrow(target: string, script: string | null): string {
+  if (script !== null && extname(script) === '.py') return script
+  throw new CrucibleError('usage', `${target} shows no Python script that a job could run.`, {
+    hint: 'Name the script (.py). A notebook must be converted first: `jupyter nbconvert --to script NOTEBOOK`.',
+  })
 }
 
 /** The order of fields in the file; others follow. */

@@ -91,13 +91,16 @@ async function filledSpec(
   return { ...accept(parseJobObject(filled.fields, options)).spec, inferred: filled.settings }
 }
 
-/** Reads a job like `readJob`, refuses jobs with known errors, and notes possible ones. */
-export async function readCheckedJob(cli: Cli, given: JobArguments): Promise<Submission> {
+/** Reads a job like `readJob`, refuses jobs with known errors, and notes possible ones, which it also returns. */
+export async function readCheckedJob(
+  cli: Cli,
+  given: JobArguments,
+): Promise<{ submission: Submission; warnings: string[] }> {
   const submission = await readJob(cli, given)
   const { BACKENDS } = require('../../backends/registry') as typeof registry
   const warnings = await preflight(cli.context(), submission, Object.keys(BACKENDS))
   for (const warning of warnings) cli.out.warn(warning)
-  return submission
+  return { submission, warnings }
 }
 
 /** A repeated submission counts its deadline from the first one, so that both are the same. */

@@ -61,16 +61,22 @@ checkpoint:
   })
 
   it('writes the command alone for a program that trains nothing', async () => {
-    writeFileSync(join(world.home, 'hello.py'), 'print(1)\n')
-    expect((await init(join(world.home, 'hello.py'))).exitCode).toBe(0)
-    expect(readFileSync(join(world.home, 'job.yaml'), 'utf8')).toMatch(
-      /^name: hello\nrun: python3 hello\.py\n\n# /,
-    )
+    const folder = join(world.home, 'other')
+    mkdirSync(folder)
+    writeFileSync(join(folder, 'hello.py'), 'print(1)\n')
+    for (const target of [join(folder, 'hello.py'), folder]) {
+      expect((await init('--force', target)).exitCode).toBe(0)
+      expect(readFileSync(join(folder, 'job.yaml'), 'utf8')).toMatch(
+        /^name: hello\nrun: python3 hello\.py\n\n# /,
+      )
+    }
+    writeFileSync(join(folder, 'second.py'), '')
+    expect((await init(folder)).stderr).toContain('shows no Python script')
   })
 
   it.each([
     ['a folder without a program', 'empty', /has no Python program/],
-    ['a notebook', 'a.ipynb', /no Python script that a job could run.*nbconvert/s],
+    ['a notebook', 'a.ipynb', /shows no Python script that a job could run.*nbconvert/s],
     ['nothing', 'none.py', /There is no file/],
   ])('refuses %s', async (_what, target, complaint) => {
     mkdirSync(join(world.home, 'empty'))

@@ -126,6 +126,9 @@ env:
       'run: x\nduration: 10h on',
       '2:11: duration "10h on" is not a duration. Write days, hours, minutes and seconds in this order, such as 90s, 30m, 2h, 1d12h or 1.5h.',
     ],
+    ['run: x\nduration: 12:00:00', '2:11: duration "12:00:00" is not a duration. Write 12h.'],
+    ['run: x\nduration: 2-06:30:00', '2:11: duration "2-06:30:00" is not a duration. Write 2d6h30m.'],
+    ['run: x\nbudget: $1,000.50', '2:9: budget "$1,000.50" is not an amount of US dollars. Write $1000.50.'],
     ['run: x\nduration: 9999d', '2:11: duration "9999d" is too large. Write at most 366d.'],
     [
       'run: x\ndeadline: 2026-11-21T11:59Z',

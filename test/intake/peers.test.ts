@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { slurmScriptOf, slurmTime } from '../../intake/peers'
+import { slurmScriptOf } from '../../intake/peers'
+import { clockTime } from '../../intake/units'
 import { complaints as complaintsIn, parsed } from './reading'
 
 const complaints = (text: string): string[] => complaintsIn(text).map((one) => one.trim())
@@ -134,6 +135,6 @@ srun python train.py
     ['2-00:30:00', '2d30m'],
     ['soon', undefined],
   ])('of Slurm may run for %s, which is %s', (text, duration) => {
-    expect(slurmTime(text)).toBe(duration)
+    expect(clockTime(text)).toBe(duration)
   })
 })

@@ -264,7 +264,14 @@ describe('money', () => {
     expect(parseMoney(text)).toBe(microUsd(dollars))
   })
 
-  it.each(['', '€25', '25 EUR', '$', '1,000', '-5', '25$', '$25 to 30'])('%j is none', (text) => {
+  it.each([
+    ['1,000', 'write 1000'],
+    ['$12 000.50', 'write $12000.50'],
+  ])('%j is none, but shows what is meant', (text, remedy) => {
+    expect(refusal(() => parseMoney(text))).toMatchObject({ remedy })
+  })
+
+  it.each(['', '€25', '25 EUR', '$', '-5', '25$', '$25 to 30'])('%j is none', (text) => {
     expect(refusal(() => parseMoney(text))).toEqual({
       message: `${JSON.stringify(text)} is not an amount of US dollars`,
       remedy: 'write $25, 25.50 or "25 USD"',

@@ -7,7 +7,10 @@ import { readTree } from '../../storage/bundle-tree'
 
 let scratch: string
 let top: string
-const before = { ...process.env }
+/** The variables that tests change, as they were. */
+const BEFORE = ['PATH', 'GIT_CONFIG_GLOBAL', 'GIT_CONFIG_NOSYSTEM'].map(
+  (name) => [name, process.env[name]] as const,
+)
 
 beforeEach(async () => {
   scratch = await realpath(await mkdtemp(join(tmpdir(), 'crucible-git-')))
@@ -22,7 +25,10 @@ beforeEach(async () => {
   git('init', '-q')
 })
 afterEach(async () => {
-  process.env = { ...before }
+  for (const [name, value] of BEFORE) {
+    if (value === undefined) delete process.env[name]
+    else process.env[name] = value
+  }
   await rm(scratch, { recursive: true, force: true })
 })
 

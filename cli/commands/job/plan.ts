@@ -45,12 +45,12 @@ async function plan(cli: Cli, given: JobArguments): Promise<void> {
   const { readCheckedJob } = require('../../job/read-job') as typeof jobReading
   const { findPlan, showPlan } = require('../../job/planning') as typeof planning
   const { showOffer } = require('../../job/why-text') as typeof whyText
-  const submission = await readCheckedJob(cli, given)
+  const { submission, warnings: problems } = await readCheckedJob(cli, given)
   const { checkpointAdvice } = require('../../../client/job/checkpoint-advice') as typeof advising
   const explain = given.flags['explain'] as string | undefined
   const found = await findPlan(cli, submission, explain)
   const explained = explain === undefined ? undefined : explainedOf(explain, found.plan)
-  const warnings = await checkpointAdvice(submission)
+  const warnings = [...problems, ...(await checkpointAdvice(submission))]
   cli.out.json({
     plannedBy: found.plannedBy,
     ...found.plan,

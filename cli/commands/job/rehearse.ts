@@ -86,7 +86,8 @@ async function rehearse(cli: Cli, given: JobArguments, options: Options): Promis
   }
   const { rehearseElsewhere } = require('../../job/rehearsing-elsewhere') as typeof rehearsingElsewhere
   const { for: forMs = MOST_DEFAULT_MS } = options
-  await rehearseElsewhere(cli, await readCheckedJob(cli, given), {
+  const { submission } = await readCheckedJob(cli, given)
+  await rehearseElsewhere(cli, submission, {
     for: forMs,
     most: forMs,
     backend,

@@ -65,8 +65,8 @@ export function define(command: Command, cli: Cli): void {
 
 async function run(cli: Cli, given: JobArguments, options: Options): Promise<void> {
   const { readCheckedJob } = require('../../job/read-job') as typeof jobReading
-  const submission = await readCheckedJob(cli, given)
-  if (options.dryRun === true) return dryRun(cli, submission)
+  const { submission, warnings } = await readCheckedJob(cli, given)
+  if (options.dryRun === true) return dryRun(cli, submission, warnings)
   const expectation = await expectationOf(cli, submission)
   const { showExpected, isSubmissionAgreed } = require('../../job/agreement') as typeof agreement
   if (expectation !== undefined) {
@@ -75,8 +75,10 @@ async function run(cli: Cli, given: JobArguments, options: Options): Promise<voi
     if (!isAgreed) return cli.out.line('Nothing was submitted.')
   }
   const { submit } = require('../../../client/job/submit') as typeof submitting
-  const submitted = await submit(cli.context(), submission)
-  tell(cli, submitted, options.follow === true)
+  const answer = await submit(cli.context(), submission)
+  tell(cli, answer, options.follow === true)
+  const all = [...warnings, ...(expectation?.warnings ?? []), ...answer.warnings]
+  const submitted: Submitted = { ...answer, warnings: [...new Set(all)] }
   const { spec } = submission
   if (options.follow !== true) return cli.out.json(documentOf(submitted, spec))
   const { exitCodeOf, follow } = require('../../job/follow') as typeof following
@@ -106,14 +108,14 @@ function documentOf(
   return { ...rest, isNew, isServed, inferred, job: view }
 }
 
-async function dryRun(cli: Cli, submission: Submission): Promise<void> {
+async function dryRun(cli: Cli, submission: Submission, problems: readonly string[]): Promise<void> {
   const { spec, directory, from, isFresh = false } = submission
   const { sourceOf } = require('../../../client/job/go-on') as typeof goingOn
   const source = from === undefined || isFresh ? null : await sourceOf(cli.context(), from)
   const { findPlan, showPlan } = require('../../job/planning') as typeof planning
   const { plan, plannedBy } = await findPlan(cli, submission)
   const { checkpointAdvice } = require('../../../client/job/checkpoint-advice') as typeof advising
-  const warnings = await checkpointAdvice(submission)
+  const warnings = [...problems, ...(await checkpointAdvice(submission))]
   cli.out.json({ spec, directory: directory ?? null, source, plannedBy, plan, warnings })
   cli.out.line(`${cli.out.paint.bold(spec.name)}  ${spec.run}`)
   const code = from !== undefined && directory === undefined ? `the code of ${from}` : directory
