@@ -94,12 +94,12 @@ export class Scope {
   readonly names = new Map<string, Value>()
   /** External modules of `from x import *`. */
   readonly stars: string[] = []
+  /** Names that `global` and `nonlocal` lead elsewhere. */
+  readonly elsewhere = new Set<string>()
 
   constructor(
     readonly file: SourceFile,
     readonly parent: Scope | undefined,
-    /** Names that `global` and `nonlocal` lead elsewhere. */
-    readonly elsewhere: Set<string> = new Set(),
   ) {}
 
   find(name: string): Value | undefined {
