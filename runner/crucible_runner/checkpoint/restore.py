@@ -12,7 +12,7 @@ from ..process.user import give
 from ..shapes import DocumentError
 from ..store.base import Store
 from ..store.retry import Patience, Remark, Trouble, persist
-from ..store.transfer import Corrupt, FileDown, download_files
+from ..store.transfer import Corrupt, FileDown, transfer_files
 from .evidence import COMPLETE, QUIET, SETTLED
 from .experience import read_failed
 from .generations import Shape
@@ -210,7 +210,7 @@ class Restorer:
                 )
                 for entry in entries
             ]
-            download_files(files, self._patience.is_stopped)
+            transfer_files(files, self._patience.is_stopped)
 
         persist(download, self._patience.is_hopeless, trouble)
         for link in manifest.get("links", []):

@@ -8,7 +8,7 @@ from ..control.saving import of_checkpoint
 from ..documents import is_utf8
 from ..keys import CheckpointId, Keys, stored_at
 from ..store.base import Store, StoreError
-from ..store.transfer import Changed, FileUp, upload_files
+from ..store.transfer import Changed, FileUp, transfer_files
 from .evidence import Evidence
 from .generations import Generation
 from .scanner import Seen
@@ -88,7 +88,7 @@ class Sender:
         sent_from_ms = self._clock.mono_ms()
         self._sending = files
         try:
-            upload_files(list(files.values()), lambda: is_given_up(files))
+            transfer_files(list(files.values()), lambda: is_given_up(files))
         except (Changed, StoreError):
             if staged.is_unchanged():
                 raise
