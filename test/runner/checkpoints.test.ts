@@ -223,7 +223,7 @@ describe('restoring', () => {
     for (const attempt of [1, 2, 3]) {
       const machine = await world.launch({
         attempt,
-        run: `cat "$CRUCIBLE_CHECKPOINT_DIR"/*.pt 2>/dev/null; echo ${attempt} > "$CRUCIBLE_CHECKPOINT_DIR/model.pt"; echo o > "$CRUCIBLE_CHECKPOINT_DIR/optimizer.pt"`,
+        run: `cat "$CRUCIBLE_CHECKPOINT_DIR"/*.pt 2>/dev/null || true; echo ${attempt} > "$CRUCIBLE_CHECKPOINT_DIR/model.pt"; echo o > "$CRUCIBLE_CHECKPOINT_DIR/optimizer.pt"`,
       })
       const { checkpoint } = await machine.end()
       const id = checkpointId(attempt, attempt)
