@@ -52,7 +52,7 @@ describe('the check of the role that buys', () => {
       ['account'],
       /lacks ec2:PurchaseCapacityBlock, ec2:CancelCapacityReservation$/,
     ],
-    ['a role of another account', ELSEWHERE, [], ['account'], /of another account/],
+    ['a role of another account', ELSEWHERE, [], ['account'], /belongs to another account/],
   ])('warns of %s, which stops no job', async (_what, buyerRole, denied, trusts, words) => {
     expect(await problems({ buyerRole }, denied, trusts)).toEqual([
       {
