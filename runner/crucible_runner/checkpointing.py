@@ -73,6 +73,11 @@ class Checkpointing:
         """The command has ended."""
         self._overdue.end()
 
+    def note_left_out(self) -> None:
+        """The last scan is over, and the log is not."""
+        if self._overdue is not None:
+            self._overdue.look_left_out()
+
     def upload_ms(self) -> int:
         """Returns the duration of the last upload."""
         return self.uploads.upload_ms if self.uploads is not None else 0

@@ -162,6 +162,7 @@ class Stages:
         self._note_program_ended()
         if self._end_of_workload is not None:
             attempt.checkpointing.uploads.finish(self._end_of_workload, self._left_ms)
+            attempt.checkpointing.note_left_out()
             is_last = ending.outcome != "stopped" or ending.reason in _FINAL_REASONS
             self._keep_artifacts(self._is_over(0) if is_last else half_of(self._left_ms))
         self._context.remark("%s (%s): %s" % (ending.outcome, ending.reason, ending.message))

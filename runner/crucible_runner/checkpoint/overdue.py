@@ -69,10 +69,11 @@ class Overdue:
     @property
     def warning(self) -> Optional[dict]:
         """The most serious one."""
-        self._look_left_out()
+        self.look_left_out()
         return self._warning or self._left_out
 
-    def _look_left_out(self) -> None:
+    def look_left_out(self) -> None:
+        """Logs, once, the members of the last scan that cannot be stored."""
         left_out = self._scanner.left_out
         if not left_out:
             self._left_out = None

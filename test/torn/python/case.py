@@ -28,7 +28,7 @@ from crucible_runner.keys import CheckpointId, Keys, parse_checkpoint_id, stored
 from crucible_runner.checkpoint.scanner import Scanner, Rules
 from crucible_runner.paths import Paths
 from crucible_runner.progress import Progress
-from crucible_runner.checkpoint.restore import Found, Restorer
+from crucible_runner.checkpoint.restore import StoredCheckpoints, Restorer
 from crucible_runner.store.retry import GaveUp, Patience
 from crucible_runner.store.s3.s3_store import S3Store
 
@@ -245,11 +245,11 @@ class Case:
         self._attempt, self._restored = attempt, None
         self._store = S3Store(Line(self._bucket, self), "", mock.sentinel.grants)
         paths = Paths(os.path.join(self._folder, name))
-        for path in (paths.checkpoints, paths.saved, paths.tmp):
+        for path in (paths.checkpoints, paths.saved, paths.near):
             os.makedirs(path)
         return paths
 
-    def _restore(self, paths: Paths) -> Found:
+    def _restore(self, paths: Paths) -> StoredCheckpoints:
         good = self._good()
         keys = Keys(JOB, self._attempt)
         restorer = Restorer(self._store, keys, JOB, Patience(lambda: False, lambda: False))
@@ -335,7 +335,7 @@ class Case:
         except (ValueError, KeyError, TypeError):
             return None
 
-    def _work(self, paths: Paths, found: Found) -> None:
+    def _work(self, paths: Paths, found: StoredCheckpoints) -> None:
         name = "machine %s" % os.path.basename(paths.root)
         self._training = Training(self.dice, self._way, paths.checkpoints, name, self._whole)
         self._training.step = self._restored.step if self._restored is not None else 0
