@@ -11,16 +11,12 @@ const ANSWER_MARGIN_SHARE = 0.2
 
 /**
  * Runs an activity's work while beating from a timer, so that the server notices within seconds when this process dies. The
- * signal aborts when the activity is cancelled, when this worker shuts down, and shortly before the activity's timeout. `details`
- * is a hint for a successor, never the truth.
+ * signal aborts when the activity is cancelled, when this worker shuts down, and shortly before the activity's timeout.
  */
-export async function beating<T>(
-  work: (signal: AbortSignal) => Promise<T>,
-  details: () => unknown = () => 'alive',
-): Promise<T> {
+export async function beating<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const context = Context.current()
   // A local activity has no heartbeat, because its workflow task has one.
-  const beat = (): void => void (context.info.isLocal || context.heartbeat(details()))
+  const beat = (): void => void (context.info.isLocal || context.heartbeat('alive'))
   const timer = setInterval(beat, BEAT_EVERY_MS)
   beat()
   const limit = limitOf(context)

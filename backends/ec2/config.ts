@@ -144,8 +144,8 @@ export const EC2_SETTINGS = [
 ]
 
 /** The SDK prints at each start that it wants a newer Node than Crucible requires; users cannot act on that. */
-export function silenceSdk(env: NodeJS.ProcessEnv = process.env): void {
-  env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true'
+export function silenceSdk(): void {
+  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true'
 }
 
 export type ParsedEc2Config = { config: Ec2Config } | { problems: string[] }

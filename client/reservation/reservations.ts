@@ -26,11 +26,7 @@ import { findReservation, showReservation } from './views'
 import { UPDATE_LIMIT_MS } from '../updates'
 
 /** Buys the offer that is shown now. Throws `failed` if nothing waits for approval. */
-export async function approveReservation(
-  context: Context,
-  meant: string,
-  seen?: string,
-): Promise<UpdateReceipt> {
+export async function approveReservation(context: Context, meant: string): Promise<UpdateReceipt> {
   const { status } = await showReservation(context, meant)
   if (status.quote === undefined)
     throw new CrucibleError(
@@ -39,7 +35,7 @@ export async function approveReservation(
     )
   return tell(context, status.id, {
     name: APPROVE_UPDATE,
-    update: { quote: seen ?? quoteKey(status.quote.quote) },
+    update: { quote: quoteKey(status.quote.quote) },
   })
 }
 

@@ -1,8 +1,8 @@
 import type { Environment } from '../home'
 
 /** Silences the SDK, which at each start asks on standard error for a newer Node than Crucible needs. */
-export function silenceSdk(env: NodeJS.ProcessEnv = process.env): void {
-  env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true'
+export function silenceSdk(): void {
+  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true'
 }
 
 /** The S3 settings of the environment, in the variables of all AWS tools. */
@@ -13,7 +13,8 @@ export interface S3Environment {
   tokenEndpoint?: string
 }
 
-export function readS3Environment(env: Environment = process.env): S3Environment {
+export function readS3Environment(): S3Environment {
+  const env: Environment = process.env
   const region = env.AWS_REGION || env.AWS_DEFAULT_REGION
   const endpoint = env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL
   const tokenEndpoint = env.AWS_ENDPOINT_URL_STS || env.AWS_ENDPOINT_URL

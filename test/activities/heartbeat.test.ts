@@ -25,19 +25,11 @@ describe('an activity that beats', () => {
     env.on('heartbeat', (details) => beats.push(details))
     let finish = (): void => undefined
     const work = new Promise<string>((resolve) => (finish = () => resolve('done')))
-    let step = 0
-    const running = env.run(() =>
-      beating(
-        () => work,
-        () => ({ step }),
-      ),
-    )
+    const running = env.run(() => beating(() => work))
     await jest.advanceTimersByTimeAsync(0)
-    expect(beats).toEqual([{ step: 0 }])
-    step = 7
+    expect(beats).toHaveLength(1)
     await jest.advanceTimersByTimeAsync(20_000)
-    // Details are those of each moment, not of the first.
-    expect(beats).toEqual([{ step: 0 }, { step: 7 }, { step: 7 }, { step: 7 }, { step: 7 }])
+    expect(beats).toHaveLength(5)
     finish()
     expect(await running).toBe('done')
     await jest.advanceTimersByTimeAsync(60_000)

@@ -145,10 +145,10 @@ export class RetrainRun implements TroublePage {
     this.update({ run })
   }
 
-  /** Returns the input of every activity, with the next number of the record, or the first of several. */
-  task(entries = 1): RunTask {
+  /** Returns the input of every activity, with the next number of the record. */
+  task(): RunTask {
     const { input, run, recordSeq } = this
-    this.recordSeq += entries
+    this.recordSeq += 1
     return { input, run, recordSeq }
   }
 

@@ -57,15 +57,16 @@ function templateText(): string {
 
 type Clients = Pick<RegionSetup, 'clients' | 'signal' | 'prefix'>
 
-/** The stack by its name, or by its id once it is deleted. Waits until a change of it that is under way has ended. */
-export async function readStack(site: Clients, name = site.prefix): Promise<Stack | undefined> {
+/** The stack of this name. Waits until a change of it that is under way has ended. */
+export async function readStack(site: Clients): Promise<Stack | undefined> {
   for (;;) {
-    const stack = await stackNow(site, name)
+    const stack = await stackNow(site, site.prefix)
     if (stack === undefined || !isBusy(stack.status)) return stack
     await pause(site)
   }
 }
 
+/** @param StackName its id, once it is deleted */
 async function stackNow({ clients, signal, prefix }: Clients, StackName: string): Promise<Stack | undefined> {
   try {
     const { Stacks: [stack] = [] } = await call(signal, () =>
