@@ -12,7 +12,7 @@ from ..process.user import give
 from ..shapes import DocumentError
 from ..store.base import Store
 from ..store.retry import Patience, Remark, Trouble, persist
-from ..store.transfer import MODE, Corrupt, FileDown, download_files
+from ..store.transfer import MODE, Corrupt, FileDown, transfer_files
 from .evidence import COMPLETE, QUIET, SETTLED
 from .experience import read_failed
 from .generations import Shape
@@ -199,11 +199,11 @@ class Restorer:
                 remove_tree(path)
                 if "linkedTo" not in entry:
                     files.append(FileDown(self._store, self._keys.stored_file(entry["storedAt"]), path, entry))
-            download_files(files, self._patience.is_stopped)
+            transfer_files(files, self._patience.is_stopped)
             missing = [entry for entry in entries if "linkedTo" in entry and not _link(folder, entry)]
             for entry in missing:
                 path = os.path.join(folder, entry["path"])
-                download_files([FileDown(self._store, self._keys.stored_file(entry["storedAt"]), path, entry)], self._patience.is_stopped)
+                transfer_files([FileDown(self._store, self._keys.stored_file(entry["storedAt"]), path, entry)], self._patience.is_stopped)
 
         persist(download, self._patience.is_hopeless, trouble)
 

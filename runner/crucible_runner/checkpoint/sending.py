@@ -6,7 +6,7 @@ from ..clock import Clock
 from ..control.saving import of_checkpoint
 from ..keys import CheckpointId, Keys, place_of, stored_at
 from ..store.base import Store, StoreError
-from ..store.transfer import Changed, FileUp, upload_files
+from ..store.transfer import Changed, FileUp, transfer_files
 from .evidence import Evidence
 from .generations import Generation
 from .scanner import ScannedCheckpoint
@@ -132,7 +132,7 @@ class Sender:
         }
         self._sending = files
         try:
-            upload_files(list(files.values()), lambda: is_given_up(files))
+            transfer_files(list(files.values()), lambda: is_given_up(files))
         except (Changed, StoreError):
             if staged.is_unchanged():
                 raise

@@ -4,7 +4,7 @@ import hashlib
 import os
 import threading
 import time
-from typing import Callable, Iterable, Iterator, List, Optional
+from typing import Callable, Iterable, Iterator, List, Optional, Sequence, Union
 
 from ..documents import PART_BYTES
 from ..paths import write_at
@@ -179,15 +179,6 @@ class FileUp:
         return hashlib.sha256(b"".join(self._digests)).hexdigest()
 
 
-def upload_files(files: List[FileUp], is_over: IsOver) -> None:
-    threads = max((file.transfers for file in files), default=0)
-    try:
-        run_parallel((task for file in files for task in file.tasks(is_over)), is_over, threads)
-    finally:
-        for file in files:
-            file.close()
-
-
 class FileDown:
     """The download of one file of a manifest; each part is checked against its digest."""
 
@@ -259,7 +250,7 @@ class FileDown:
             self._descriptor = -1
 
 
-def download_files(files: List[FileDown], is_over: IsOver) -> None:
+def transfer_files(files: Sequence[Union[FileUp, FileDown]], is_over: IsOver) -> None:
     threads = max((file.transfers for file in files), default=0)
     try:
         run_parallel((task for file in files for task in file.tasks(is_over)), is_over, threads)
@@ -275,7 +266,7 @@ def upload_whole(store: Store, key: str, path: str, is_over: IsOver, tell: Tell 
     # The caller has other files, and retries this one after those.
     file = FileUp(store, key, path, before.st_size, patience=0)
     file.tell = tell
-    upload_files([file], is_over)
+    transfer_files([file], is_over)
     after = os.stat(path)
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
         raise Changed("%s was written while it was uploaded" % path)

@@ -14,7 +14,7 @@ from crucible_runner.documents import PART_BYTES
 from crucible_runner.store.s3.parts import S3Upload
 from crucible_runner.store.s3.sigv4 import Credentials
 from crucible_runner.store.base import Stale, StoreError, part_of
-from crucible_runner.store.transfer import Changed, FileDown, FileUp, download_files, download_whole, upload_files, upload_whole
+from crucible_runner.store.transfer import Changed, FileDown, FileUp, download_whole, transfer_files, upload_whole
 
 PART = 5 * MIB
 
@@ -202,9 +202,9 @@ class FileTest(ServerTest):
             ("^GET", {"kind": "cut-answer", "afterBytes": 7 * MIB}, 3),
         )
         file = FileUp(self.store, "ck/file", path, os.path.getsize(path))
-        upload_files([file], never)
+        transfer_files([file], never)
         back = os.path.join(self.folder, "back", "file")
-        download_files([FileDown(self.store, "ck/file", back, self.entry(file))], never)
+        transfer_files([FileDown(self.store, "ck/file", back, self.entry(file))], never)
         with open(path, "rb") as old, open(back, "rb") as new:
             self.assertTrue(old.read() == new.read())
 
@@ -232,13 +232,13 @@ class FileTest(ServerTest):
 
         with mock.patch.object(file, "_digested", write_between), mock.patch.object(transfer, "_PATIENCE_SECONDS", 0):
             with mock.patch("crucible_runner.store.s3.client._pause"):
-                self.assertRaisesRegex(StoreError, "Mismatch|BadDigest", upload_files, [file], never)
+                self.assertRaisesRegex(StoreError, "Mismatch|BadDigest", transfer_files, [file], never)
         self.assertIsNone(self.store.get("ck/file"))
 
     def test_a_file_that_became_shorter_is_not_put(self):
         path = self.make(100)
         file = FileUp(self.store, "k/file", path, 2 * PART_BYTES)
-        self.assertRaises(Changed, upload_files, [file], never)
+        self.assertRaises(Changed, transfer_files, [file], never)
         self.assertIsNone(self.store.get("k/file"))
 
     def test_an_end_that_comes_while_a_server_hangs_is_heard_of(self):
@@ -249,7 +249,7 @@ class FileTest(ServerTest):
         timer.start()
         self.addCleanup(timer.cancel)
         file = FileUp(self.store, "k/file", path, os.path.getsize(path))
-        self.assertRaises(transfer.GaveUp, upload_files, [file], is_over.is_set)
+        self.assertRaises(transfer.GaveUp, transfer_files, [file], is_over.is_set)
 
     def test_enormous_files_are_cut_into_bigger_parts(self):
         self.assertEqual(self.store.part_bytes(10_000 * PART_BYTES), PART_BYTES)
@@ -257,8 +257,8 @@ class FileTest(ServerTest):
         path = self.make(4 * PART_BYTES + 5)
         with mock.patch.object(self.store, "part_bytes", lambda size: 2 * PART_BYTES):
             file = FileUp(self.store, "ck/file", path, os.path.getsize(path))
-            upload_files([file], never)
+            transfer_files([file], never)
         self.assertEqual(len(file.parts()), 5)
         self.assertEqual(len(self.seen("PUT")), 3)
         back = os.path.join(self.folder, "back", "file")
-        download_files([FileDown(self.store, "ck/file", back, self.entry(file))], never)
+        transfer_files([FileDown(self.store, "ck/file", back, self.entry(file))], never)

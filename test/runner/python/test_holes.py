@@ -8,7 +8,7 @@ from crucible_runner.documents import PART_BYTES
 from crucible_runner.store.file_store import FileStore
 from crucible_runner.store.holes import Reader
 from crucible_runner.store.base import BLOCK_BYTES, Part
-from crucible_runner.store.transfer import Changed, FileUp, upload_files, upload_whole
+from crucible_runner.store.transfer import Changed, FileUp, transfer_files, upload_whole
 
 SIZE = 8 * PART_BYTES + 12_345
 
@@ -67,7 +67,7 @@ class HolesTest(FolderTest):
         digests = []
         for path in (self.sparse, self.dense):
             file = FileUp(self.store, "k/file", path, SIZE)
-            upload_files([file], lambda: False)
+            transfer_files([file], lambda: False)
             digests.append((file.parts(), file.digest()))
         self.assertEqual(digests[0], digests[1])
 
@@ -95,7 +95,7 @@ class HolesTest(FolderTest):
 
     def test_a_sparse_file_that_became_shorter_is_not_put(self):
         file = FileUp(self.store, "k/short", self.sparse, SIZE + PART_BYTES)
-        self.assertRaises(Changed, upload_files, [file], lambda: False)
+        self.assertRaises(Changed, transfer_files, [file], lambda: False)
         self.assertIsNone(self.store.get("k/short"))
 
     def test_zeros_replace_what_a_part_had_the_first_time(self):

@@ -14,10 +14,9 @@ from crucible_runner.store.transfer import (
     Corrupt,
     FileDown,
     FileUp,
-    download_files,
     download_whole,
     run_parallel,
-    upload_files,
+    transfer_files,
     upload_whole,
 )
 
@@ -41,7 +40,7 @@ class TransferTest(FolderTest):
 
     def up(self, path, key="k/file"):
         file = FileUp(self.store, key, path, os.path.getsize(path))
-        upload_files([file], never)
+        transfer_files([file], never)
         return {
             "path": "file",
             "sizeBytes": file.size,
@@ -51,7 +50,7 @@ class TransferTest(FolderTest):
         }
 
     def down(self, entry, name="back", key="k/file"):
-        download_files([FileDown(self.store, key, self.at(name, "file"), entry)], never)
+        transfer_files([FileDown(self.store, key, self.at(name, "file"), entry)], never)
         with open(self.at(name, "file"), "rb") as file:
             return file.read()
 
@@ -88,7 +87,7 @@ class TransferTest(FolderTest):
     def test_a_file_that_became_shorter_is_not_put(self):
         path = self.sparse("file", 100, 1)
         file = FileUp(self.store, "k/file", path, 200)
-        self.assertRaises(Changed, upload_files, [file], never)
+        self.assertRaises(Changed, transfer_files, [file], never)
         self.assertIsNone(self.store.get("k/file"))
         self.assertEqual(os.listdir(self.at("store", ".tmp")), [])
 
@@ -101,7 +100,7 @@ class TransferTest(FolderTest):
             return len(asked) > 3
 
         self.assertRaises(
-            GaveUp, upload_files, [FileUp(self.store, "k/file", path, 12 * PART_BYTES)], after_some
+            GaveUp, transfer_files, [FileUp(self.store, "k/file", path, 12 * PART_BYTES)], after_some
         )
         self.assertIsNone(self.store.get("k/file"))
         self.assertEqual(os.listdir(self.at("store", ".tmp")), [])
