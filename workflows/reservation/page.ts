@@ -4,7 +4,6 @@ import type { Failure } from '../../core/failure'
 import { nameInMarkdown } from '../../core/markdown'
 import type { OwnedReservation } from '../../core/reservation/reservation'
 import {
-  isReservationFinal,
   RESERVATION_QUERY,
   type JudgedQuote,
   type ReservationInput,
@@ -48,10 +47,6 @@ export class ReservationPage {
     this.status.runId = workflowInfo().runId
     setHandler(statusQuery, () => this.status, { description: 'State of the reservation, with its reason.' })
     this.show()
-  }
-
-  get isOver(): boolean {
-    return isReservationFinal(this.status.state)
   }
 
   /** Changes the state, with one event per change; the same state again only updates the message. */

@@ -54,10 +54,6 @@ export class Inquiry {
     this.homeRegion = options.homeRegion
   }
 
-  get profile(): string | undefined {
-    return this.options.profile
-  }
-
   at(region: string): RegionApi {
     const known = this.apis.get(region) ?? keepingAnswers(this.open(region), region, this.options.kept)
     this.apis.set(region, known)
