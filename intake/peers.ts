@@ -272,7 +272,7 @@ const KUBERNETES: Readonly<Record<string, Translation>> = {
   schedule: '`crucible schedule`',
 }
 
-/** `12:00:00`, `2-00:00:00` and `30` of Slurm as a duration. */
+/** `12:00:00`, `2-00:00:00` and `30` of Slurm as a duration. @internal A test goes over its forms. */
 export function slurmTime(text: string): string | undefined {
   const match = /^(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?$/.exec(text.trim())
   if (match === null) return undefined

@@ -4,7 +4,7 @@ import type { ProjectFiles } from '../../packages/analyzer/src/analyze'
 import { formatBytes } from '../../core/resources'
 
 /** A larger file is data, not a program. */
-export const SCRIPT_BYTES_MAX = 5 * 1024 * 1024
+const SCRIPT_BYTES_MAX = 5 * 1024 * 1024
 /** Notebooks contain pictures and other outputs too. */
 const NOTEBOOK_BYTES_MAX = 256 * 1024 * 1024
 /** A larger folder is looked through in part: the program is near its top. */

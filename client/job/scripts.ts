@@ -61,7 +61,7 @@ interface Called {
 const SHELL = /^(?:\/(?:usr\/)?bin\/)?(?:ba|da|k|z)?sh$/
 const KEYWORDS = /^(?:if|then|else|elif|do|while|until|time|nohup|!|\{|\()$/
 
-/** The files that shell commands start, up to the first place where their folder is uncertain. */
+/** The files that shell commands start, up to the first place where their folder is uncertain. @internal A test goes over forms of commands. */
 export function calledFiles(commands: string, folder = '.'): Called[] {
   const found: Called[] = []
   let at = folder

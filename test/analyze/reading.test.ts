@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { analyze, type Analysis, type PythonParser } from '../../packages/analyzer/src/analyze'
-import { readCommand } from '../../packages/analyzer/src/launch'
+import { readCommands } from '../../packages/analyzer/src/launch'
 import { notebookCode } from '../../packages/analyzer/src/notebook'
 import { parser, project } from './corpus'
 
@@ -34,11 +34,11 @@ describe('a command', () => {
     ['srun --gpus 2 python train.py', 'train.py', []],
     ['bash run.sh --seed 3', 'train.py', ['--n', '4', '--seed', '3']],
   ])('is understood: %s', (command, entry, args) => {
-    expect(readCommand(command, files)).toMatchObject({ entry, args })
+    expect(readCommands(command, files)[0]).toMatchObject({ entry, args })
   })
 
   it('tells how many processes run, and the line of the script that says so', () => {
-    expect(readCommand('bash run.sh', files)).toMatchObject({
+    expect(readCommands('bash run.sh', files)[0]).toMatchObject({
       processes: 2,
       launcher: 'torchrun',
       from: { file: 'run.sh', line: 3 },
@@ -61,11 +61,11 @@ describe('a command', () => {
     ['what it does not know', 'python train.py $UNKNOWN', ['$UNKNOWN']],
   ])('is expanded by the rules of the shell: %s', (_, script, args) => {
     const shell = project({ 'train.py': '', 'go.sh': script })
-    expect(readCommand('bash go.sh', shell)?.args).toEqual(args)
+    expect(readCommands('bash go.sh', shell)[0]?.args).toEqual(args)
   })
 
   it('may start no Python program', () => {
-    expect(readCommand('echo done', files)).toBeUndefined()
+    expect(readCommands('echo done', files)).toEqual([])
   })
 })
 

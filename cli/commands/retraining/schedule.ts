@@ -9,6 +9,7 @@ import { examples } from '../../examples'
 import type * as expecting from '../../../client/job/expect'
 import type * as clientRuns from '../../../client/retraining/schedule-runs'
 import type * as clientSchedules from '../../../client/retraining/schedules'
+import type { ScheduleSubmission } from '../../../client/retraining/schedules'
 import type * as reading from '../../retraining/read-retrain'
 import type * as texts from '../../retraining/schedule-text'
 
@@ -177,7 +178,7 @@ async function put(
 }
 
 /** Refuses a job that no offer can run. Capacity that is reserved for each run comes later, and a quota may be raised until then. */
-async function checkPlace(cli: Cli, { retrain }: clientSchedules.ScheduleSubmission): Promise<void> {
+async function checkPlace(cli: Cli, { retrain }: ScheduleSubmission): Promise<void> {
   if (retrain.spec.capacity !== undefined) return
   const { expectPlace, QUOTA } = require('../../../client/job/expect') as typeof expecting
   const { warnings } = await expectPlace(cli.context(), { spec: retrain.sample, allowed: [QUOTA] })

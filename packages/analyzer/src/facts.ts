@@ -151,10 +151,6 @@ export function evidenceOf({ file, node }: CallEvent): Evidence {
 /** Longer lines are cut. */
 const TEXT_MAX = 120
 
-export function evidenceOfGuard({ file, line, text }: Guard): Evidence {
-  return { file, line: Math.max(1, line), text: text.slice(0, TEXT_MAX) }
-}
-
 /** An argument by its name, or by its position. */
 export function argument(event: CallEvent, name: string, position?: number): Value | undefined {
   return event.named.get(name) ?? (position === undefined ? undefined : event.positional[position])

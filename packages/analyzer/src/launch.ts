@@ -18,10 +18,6 @@ export interface Launch {
 
 const DEPTH_MAX = 4
 
-/** The program that a command line starts; `undefined` if it starts no Python program of the project. */
-export const readCommand = (command: string, files: ProjectFiles): Launch | undefined =>
-  readCommands(command, files)[0]
-
 /** The programs that a command line starts: first those whose names say that they train, then the others, the last one first. */
 export function readCommands(command: string, files: ProjectFiles): Launch[] {
   return launchesOf({ text: command, file: undefined, args: [] }, files, 0)

@@ -104,12 +104,12 @@ export class Scope {
   names = new Map<string, Value>()
   /** External modules of `from x import *`. */
   readonly stars: string[] = []
-  /** Names that `global` and `nonlocal` lead elsewhere. */
-  readonly elsewhere = new Set<string>()
 
   constructor(
     readonly file: SourceFile,
     readonly parent: Scope | undefined,
+    /** Names that `global` and `nonlocal` lead elsewhere. */
+    readonly elsewhere: Set<string> = new Set(),
   ) {}
 
   /** The same names for statements of another file, which `exec` runs here. */
