@@ -67,7 +67,9 @@ function edits(name, root) {
     text: `import { create${pascal}Backend } from './${name}'\nimport { ${upper}_SETTINGS, parse${pascal}Config } from './${name}/config'\n`,
   })
   const entry = `  ${name}: register({
-    ...{ settings: ${upper}_SETTINGS, parse: parse${pascal}Config, create: create${pascal}Backend },
+    settings: ${upper}_SETTINGS,
+    parse: parse${pascal}Config,
+    create: create${pascal}Backend,
     needsGrants: () => true,
     isNear: false,
     isRemote: () => true,
