@@ -8,7 +8,7 @@ import os
 import random
 import threading
 from types import SimpleNamespace
-from typing import Dict, List, NamedTuple, Optional, Set
+from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 from unittest import mock
 
 from bucket import Bucket, Death, Line, Request
@@ -25,6 +25,7 @@ from crucible_runner.checkpoint.sending import Settings
 from crucible_runner.checkpoint.uploads import Checkpoints
 from crucible_runner.checkpoint.evidence import COMPLETE, SETTLED
 from crucible_runner.keys import CheckpointId, Keys, parse_checkpoint_id, stored_at
+from crucible_runner.checkpoint.names import unit_of
 from crucible_runner.checkpoint.scanner import Scanner, Rules
 from crucible_runner.paths import Paths
 from crucible_runner.progress import Progress
@@ -217,7 +218,7 @@ class Case:
         self._count("manifests")
         revision = self._revision(checkpoint, ask.key)
         folders = revision.folders if revision is not None else {name}
-        if not self._touched.intersection(folders) and self._content(revision) not in self._whole:
+        if not self._touched.intersection(folders) and not self._is_whole(self._content(revision)):
             raise Broken("%s was put and describes something incomplete" % ask.key)
 
     def _name(self, key: str) -> str:
@@ -277,7 +278,7 @@ class Case:
             return
         self._count("restored")
         # What is damaged in the store may arrive whole: a second damage has undone the first.
-        if content not in self._whole:
+        if not self._is_whole(content):
             raise Broken("restored %s, which is not whole" % got.name)
         if must is not None and got.age < must.checkpoint.age:
             raise Broken("restored %s, not %s" % (got.name, must.checkpoint.name))
@@ -292,7 +293,7 @@ class Case:
                 self._count("without a manifest passed over")
             for revision in revisions:
                 content = self._content(revision)
-                if content in self._whole:
+                if self._is_whole(content):
                     found.append(Good(checkpoint, revision.manifest["state"], content))
                 else:
                     self._count("damaged passed over")
@@ -323,6 +324,13 @@ class Case:
             return Revision(key, manifest, [self._keys.stored_file(place) for place in places], folders)
         except (ValueError, KeyError, TypeError):
             return None
+
+    def _is_whole(self, content: Optional[Content]) -> bool:
+        """Whether each of its units is as a training has saved it: the newest, and older ones that the training had kept."""
+        units: Dict[Optional[str], Set[Tuple[str, bytes]]] = {}
+        for path, body in content or ():
+            units.setdefault(unit_of(path), set()).add((path, body))
+        return bool(units) and all(frozenset(unit) in self._whole for unit in units.values())
 
     def _content(self, revision: Optional[Revision]) -> Optional[Content]:
         if revision is None:
