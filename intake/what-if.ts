@@ -103,7 +103,6 @@ function factorOf(text: string): number {
 }
 
 function positive(text: string, adjustment: Adjustment): Adjustment {
-  if (adjustment.by !== 'add' && adjustment.value <= 0)
-    throw new UnitError(`${quote(text)} is too small`, '')
+  if (adjustment.by !== 'add' && adjustment.value <= 0) throw new UnitError(`${quote(text)} is too small`, '')
   return adjustment
 }

@@ -11,21 +11,21 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "runner"))
 
 from crucible_runner.store.opening import open_store  # noqa: E402
-from crucible_runner.store.transfer import FileDown, FileUp, download_files, upload_files  # noqa: E402
+from crucible_runner.store.transfer import FileDown, FileUp, transfer_files  # noqa: E402
 
 
 def main(direction, url, key, path, entry_path):
     store = open_store(url)
     if direction == "up":
         file = FileUp(store, key, path, os.path.getsize(path))
-        upload_files([file], lambda: False)
+        transfer_files([file], lambda: False)
         entry = {"path": "file", "sizeBytes": file.size, "parts": file.parts(), "digest": file.digest(), "mode": 0o644}
         with open(entry_path, "w") as target:
             json.dump(entry, target)
     else:
         with open(entry_path) as source:
             entry = json.load(source)
-        download_files([FileDown(store, key, path, entry)], lambda: False)
+        transfer_files([FileDown(store, key, path, entry)], lambda: False)
     print(peak_kib())
 
 

@@ -58,7 +58,9 @@ describe('the time of a training', () => {
     expect(unknown!.durationMs / HOUR_MS).toBeCloseTo(10, 0)
     // And its range says how little that means.
     expect(unknown!.forecast.finish.highMs).toBeGreaterThan(20 * HOUR_MS)
-    expect(unknown!.risks).toContain('the training speed of X900 is unknown; the speed of the A100 is assumed')
+    expect(unknown!.risks).toContain(
+      'the training speed of X900 is unknown; the speed of the A100 is assumed',
+    )
   })
 
   it('comes with the speed, its range and the family of work, but for the type that it refers to', () => {

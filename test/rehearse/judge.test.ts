@@ -140,7 +140,12 @@ describe('the judgement of a rehearsal', () => {
   })
 
   it('fails a program that ends without a file that it keeps without interruptions, or with a path that leads nowhere', () => {
-    const end: RehearsedAttempt['end'] = { outcome: 'succeeded', reason: 'completed', message: '', exitCode: 0 }
+    const end: RehearsedAttempt['end'] = {
+      outcome: 'succeeded',
+      reason: 'completed',
+      message: '',
+      exitCode: 0,
+    }
     const named = (file: string, inner: string, exists: boolean) => ({
       file,
       path: `/jobs/train/${inner}`,

@@ -104,6 +104,15 @@ describe('a bundle', () => {
     expect((await pathsIn(await pack())).filter((path) => !path.endsWith('/'))).toEqual(Object.keys(times))
   })
 
+  it('is unpacked with the times of its files', async () => {
+    await write({ stale: '', input: '' })
+    await utimes(join(root, 'stale'), 1e9, 1_600_000_000.123)
+    await utimes(join(root, 'input'), 1e9, 1_600_000_000.124)
+    const out = await unpacked(await pack())
+    const times = ['stale', 'input'].map(async (name) => Math.round((await stat(join(out, name))).mtimeMs))
+    expect(await Promise.all(times)).toEqual([1_600_000_000_123, 1_600_000_000_124])
+  })
+
   it('leaves out names that are not UTF-8, and names them', async () => {
     await write({ 'train.py': '' })
     await writeFile(

@@ -156,7 +156,9 @@ function judged(project: Project, { launch, facts }: { launch: Launch; facts: Fa
     workFamily: findWorkFamily(facts, { ...devices, ...settings }, models),
   }
   const isPartial =
-    facts.run.isCut || facts.run.lacksConfiguration || project.sources.some(({ brokenLines }) => brokenLines.length > 0)
+    facts.run.isCut ||
+    facts.run.lacksConfiguration ||
+    project.sources.some(({ brokenLines }) => brokenLines.length > 0)
   const knowsCrucible = [...facts.run.variables].some((name) => CRUCIBLE_VARIABLES.has(name))
   return {
     ...report(project, { launch, kind: 'training', findings: isPartial ? lessCertain(findings) : findings }),

@@ -108,3 +108,5 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> None
                 break
             target.write(block)
     os.chmod(path, stat.S_IMODE(member.mode) & 0o777 | stat.S_IRUSR | stat.S_IWUSR)
+    # Build tools compare the times of files.
+    os.utime(path, (member.mtime, member.mtime))

@@ -8,7 +8,7 @@ import { microUsd } from '../../../core/money/money'
 import { HOUR_MS } from '../../../core/time/time'
 import { OFFER } from '../../client/world'
 import { SPEC } from '../../support/spec'
-import type { Paper} from '../outside';
+import type { Paper } from '../outside'
 import { World } from '../outside'
 
 let world: World

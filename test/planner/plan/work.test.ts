@@ -51,7 +51,9 @@ describe('an unknown speed', () => {
   it('is a risk of a type, if a GPU trains', () => {
     const words = (accelerator: string | undefined, given: Work) =>
       unknownSpeedInWords({ shape: { ...shape, accelerator: accelerator ? accelerator : undefined } }, given)
-    expect(words('X900', UNKNOWN)).toBe('the training speed of X900 is unknown; the speed of the A100 is assumed')
+    expect(words('X900', UNKNOWN)).toBe(
+      'the training speed of X900 is unknown; the speed of the A100 is assumed',
+    )
     expect(words(undefined, UNKNOWN)).toMatch(/^the training speed of its GPU is unknown/)
     expect(words('T4', work())).toBeUndefined()
     expect(words('T4', { ms: 1, fastMs: 1, slowMs: 1 })).toBeUndefined()
