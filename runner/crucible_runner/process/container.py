@@ -40,12 +40,13 @@ left() {
     pid=${process#/proc/}
     [ "$pid" -gt 1 ] && [ "$pid" -ne $$ ] && read -r stat < "$process/stat" || continue
     set -- ${stat##*) }
-    state=$1; shift 19
-    [ "$state" != Z ] && [ "$1" -lt "$now" ] && [ $((now - $1)) -le %d ] && return 0
+    state=$1; of=$4; shift 19
+    [ "$state" != Z ] && [ "$of" = "$session" ] && [ "$1" -lt "$now" ] && [ $((now - $1)) -le %d ] && return 0
   done 2>/dev/null
   return 1
 }
 if [ $code -eq 0 ]; then
+  session=$(read -r stat < /proc/self/stat; set -- ${stat##*) }; echo $4)
   now=$(read -r stat < /proc/self/stat; set -- ${stat##*) }; shift 19; echo $1)
   while [ -z "$stopped" ] && left; do sleep 0.5; done
 fi
