@@ -4,6 +4,7 @@ import * as clientPlan from '../../client/job/plan'
 import type { PlanAnswer } from '../../client/job/plan'
 import type { Submission } from '../../client/job/submit'
 import { chanceInWords, confidenceOf } from '../../core/job/forecast'
+import { MICRO_USD_PER_USD, type MicroUsd } from '../../core/money/money'
 import { priceInWords, rowKey, type PriceSource } from '../../core/offer'
 import { silentName, type PlacementInShort, type PlanReport } from '../../core/job/plan'
 import { formatShape } from '../../core/resources'
@@ -48,11 +49,12 @@ export function showPlan(
       placements.some(({ forecast }) => forecast.chances[of] !== undefined),
     )
     const titles = limits.map(({ title }) => title)
+    const costOf = plan.isDurationAssumed ? roundUsd : usd
     const hasGpu = shown.some((row) => row.best.offer.shape.gpus > 0)
     out.table(
       [...HEAD, ...titles],
       shown.map((row, index) => [
-        ...rowOf(row, { rank: index + 1, nowMs }),
+        ...rowOf(row, { rank: index + 1, nowMs, costOf }),
         ...limits.map(({ of }) => chanceOf(row.best, of)),
       ]),
       {
@@ -163,7 +165,7 @@ function assumptionsOf({ isDurationAssumed, assumedAccelerator, leftShare }: Pla
 
 function rowOf(
   { best: { offer, costMicroUsd, durationMs, forecast, isLate }, others }: Row,
-  { rank, nowMs }: { rank: number; nowMs: number },
+  { rank, nowMs, costOf }: { rank: number; nowMs: number; costOf: (microUsd: MicroUsd) => string },
 ): string[] {
   const { backend, capacityType, type, place, shape, priceSource } = offer
   return [
@@ -179,10 +181,16 @@ function rowOf(
     offer.availability === 'available' ? 'yes' : offer.availability,
     forecast.interruptions < 0.01 ? 'none' : String(Number(forecast.interruptions.toPrecision(2))),
     confidenceOf(forecast),
-    usd(costMicroUsd),
-    `${usd(forecast.cost.lowMicroUsd)}..${usd(forecast.cost.highMicroUsd)}`,
+    costOf(costMicroUsd),
+    `${costOf(forecast.cost.lowMicroUsd)}..${costOf(forecast.cost.highMicroUsd)}`,
     `${formatDuration(durationMs)}${isLate === true ? ', late' : ''}`,
   ]
+}
+
+/** A cost for an assumed duration, whose cents would say more than is known. */
+function roundUsd(microUsd: MicroUsd): string {
+  if (microUsd === 0) return '$0'
+  return microUsd < MICRO_USD_PER_USD ? '<$1' : `$${Math.round(microUsd / MICRO_USD_PER_USD)}`
 }
 
 /** Source and age of a price: `live, 5s`; a built-in price table is part of this version and has no age. */

@@ -146,6 +146,8 @@ describe('a plan for people', () => {
     expect(lines({ isDurationAssumed: true, assumedAccelerator: 'A100' }).at(-1)).toBe(
       'Cost and time assume one hour of training on the A100; --duration narrows the range, and so do the first steps on a machine.',
     )
+    // Its cents would say more than is known.
+    expect(lines({ isDurationAssumed: true })[1]).toMatch(/ \$2 +\$2\.\.\$3 +2h, late$/)
     expect(lines({ assumedAccelerator: 'A100' }).at(-1)).toBe(
       'The duration is assumed to mean training on the A100; name another GPU type as in --duration "10h on L4".',
     )
