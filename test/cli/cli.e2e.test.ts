@@ -387,11 +387,17 @@ describe('an outage', () => {
     const id = await stage.submit('--name', 'lost', '--env', 'STEPS=5')
     await stage.untilShown(id, isOver)
     const record = join(stage.folder, 'home', 'store', 'jobs', id, 'record')
-    for (const name of await readdir(record)) {
-      const path = join(record, name)
-      const entry = JSON.parse(await readFile(path, 'utf8')) as RecordEntry
-      if (['settled', 'decided', 'finished'].includes(entry.kind)) await rm(path)
-    }
+    const entries = async (): Promise<[path: string, kind: RecordEntry['kind']][]> =>
+      Promise.all(
+        (await readdir(record)).map(async (name) => {
+          const path = join(record, name)
+          return [path, (JSON.parse(await readFile(path, 'utf8')) as RecordEntry).kind]
+        }),
+      )
+    // The workflow tells its state before its last entry is put.
+    await until(async () => (await entries()).some(([, kind]) => kind === 'finished'))
+    for (const [path, kind] of await entries())
+      if (['settled', 'decided', 'finished'].includes(kind)) await rm(path)
     await stage.temporal(async ({ connection }) => {
       for (const workflowId of [jobWorkflowId(id), attemptWorkflowId(id, 1)])
         await connection.workflowService.deleteWorkflowExecution({

@@ -14,7 +14,7 @@ def file_check(file: File) -> Optional[Verdict]:
         return None
     try:
         json.loads(body)
-        return Verdict(True, "is a complete JSON document", may_be_settings=True)
+        return Verdict(True, "is complete JSON", may_be_settings=True)
     except ValueError:
         # A file that is named like JSON but contains something else may end in any way.
         is_closed = body.rstrip()[-1:] in (b"}", b"]")
