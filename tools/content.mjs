@@ -1,7 +1,7 @@
 // Tracks files by content: work on unchanged files is not repeated.
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, extname, join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -12,7 +12,7 @@ export const CACHE = join(ROOT, 'node_modules', '.cache', 'crucible')
 export function filesOf(...paths) {
   const files = []
   const visit = (path) => {
-    if (extname(path) !== '') return files.push(path)
+    if (!statSync(join(ROOT, path)).isDirectory()) return files.push(path)
     for (const entry of readdirSync(join(ROOT, path), { withFileTypes: true })) {
       if (entry.name.startsWith('.') || entry.name === '__pycache__') continue
       if (entry.isDirectory()) visit(`${path}/${entry.name}`)
