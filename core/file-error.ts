@@ -27,7 +27,7 @@ interface SystemError {
   message?: unknown
 }
 
-/** What a failed call on a file means; the message of an unknown error. */
+/** Says in words why a call on a file failed; an unknown error keeps its own message. */
 export function wordsOfFileError(error: unknown): string {
   const { code, message } = error as SystemError
   const words = typeof code === 'string' ? WORDS[code] : undefined

@@ -220,7 +220,7 @@ function sameCheck(seen: RehearsalFacts, resumes: readonly Resume[]): Check {
   return { name, outcome, text }
 }
 
-/** None where the checkpoint directory cannot be read from here. */
+/** Checks the files that the program kept. There are no such checks if this process cannot read the checkpoint directory. */
 function keptChecks(seen: RehearsalFacts): Check[] {
   const { interrupted } = seen
   if (interrupted.kept === undefined || lastOf(interrupted)?.restores.length === 0) return []

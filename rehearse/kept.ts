@@ -15,7 +15,7 @@ export interface NamedPath {
   /** The file, relative to the checkpoint directory. */
   file: string
   path: string
-  /** The same for all attempts and jobs: relative to the directory of the job or attempt. */
+  /** The path relative to the directory of the job or attempt, which makes it comparable between jobs. */
   inner: string
   /** Whether it exists on the machine of this attempt. */
   exists: boolean

@@ -82,7 +82,7 @@ export interface RehearsedLife {
   attempts: RehearsedAttempt[]
   /** The last attempt's outputs by path, with their digests; empty unless the program succeeded. */
   outputs: Record<string, string>
-  /** What the last attempt left in its checkpoint directory; missing if that cannot be read from here. */
+  /** Files that the last attempt left in its checkpoint directory; missing if this process cannot read them. */
   kept?: Kept
 }
 

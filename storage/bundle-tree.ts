@@ -28,7 +28,7 @@ export interface Tree {
   entries: (FileEntry | Exclude<TarEntry, { kind: 'file' }>)[]
   /** Links that lead out of the folder, with their targets. */
   outsideLinks: { path: string; target: string }[]
-  /** What was left out although no rule names it, and other surprises, in sentences. */
+  /** Sentences about files that are left out although no rule names them, and about other differences from the folder. */
   warnings: string[]
   /** False when the walk was given up because of too many files. */
   isWhole: boolean

@@ -39,7 +39,7 @@ class BundleError extends CodedError<'bundle'> {
 export interface Bundle extends BundleRef {
   path: string
   contentSha256: string
-  /** What was not sent, and other surprises, in sentences. */
+  /** Sentences about files that are not sent, and about other differences from the folder. */
   warnings: string[]
   /** Removes the temporary file. */
   remove: () => Promise<void>

@@ -16,8 +16,7 @@ export async function readMachine(
   store: ObjectStore,
   { jobId, attempt }: AttemptKey,
 ): Promise<MachineHandle | undefined> {
-  const key = layout.machine(jobId, attempt)
-  return readDocument(store, key, (text) => JSON.parse(text) as MachineHandle).catch(ignoreBadDocument)
+  return readOwn<MachineHandle>(store, layout.machine(jobId, attempt))
 }
 
 /** When the billing of the attempt's machine began, for providers with queues; undefined without a record. */
@@ -25,6 +24,9 @@ export async function readBilling(
   store: ObjectStore,
   { jobId, attempt }: AttemptKey,
 ): Promise<Billing | undefined> {
-  const key = layout.billing(jobId, attempt)
-  return readDocument(store, key, (text) => JSON.parse(text) as Billing).catch(ignoreBadDocument)
+  return readOwn<Billing>(store, layout.billing(jobId, attempt))
+}
+
+async function readOwn<T>(store: ObjectStore, key: string): Promise<T | undefined> {
+  return readDocument(store, key, (text) => JSON.parse(text) as T).catch(ignoreBadDocument)
 }

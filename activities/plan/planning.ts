@@ -260,11 +260,10 @@ async function previewPlan(
     others(spec),
   ])
   const request = requestFor(input, facts)
-  const report = reportOf(plan, relaxationsOf(plan, request, otherAnswers))
+  const report = reportOf(plan, prospectOf(outcome), relaxationsOf(plan, request, otherAnswers))
   const absent = spec.backends.map(({ backend }) => backend).filter((name) => !deps.backends.includes(name))
   const more = defined({
     named: facts.named,
-    prospect: prospectOf(outcome),
     absentBackends: absent.length === 0 ? undefined : [...new Set(absent)],
   })
   if (explain === undefined) return { ...report, ...more }

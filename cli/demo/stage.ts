@@ -148,7 +148,7 @@ async function linesOfPs(): Promise<string[]> {
   return stdout.split('\n').filter((line) => Number(line.trim().split(/\s+/)[0]) !== listing.child.pid)
 }
 
-/** The same lines without `ps`, which small images lack. */
+/** Lists processes as `ps` does, from /proc, because small images have no `ps`. */
 function linesOfProc(): string[] {
   return readdirSync('/proc').flatMap((pid) => {
     try {

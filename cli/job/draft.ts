@@ -76,7 +76,7 @@ const ORDER = ['name', 'run', 'setup', 'workdir', 'resources', 'work_family', 'i
 
 /** Fields that no program shows, as a person may add them. */
 const OPEN = `
-# What only you know:
+# Add what the program does not show:
 # duration: 6h      # your estimate of the training time, to compare offers
 # budget: $25       # the most that the job may cost
 # deadline: 36h     # when it must be over

@@ -14,7 +14,7 @@ import { submissionOf } from './history'
 export interface Code {
   /** Reference of the bundle; null if nothing is sent. */
   ref: BundleRef | null
-  /** What is not sent, and other surprises, in sentences. */
+  /** Sentences about files that are not sent, and about other differences from the folder. */
   warnings: readonly string[]
   upload(jobId: string): Promise<void>
   /** Uploads it under another key than that of a job. */

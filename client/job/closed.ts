@@ -14,7 +14,7 @@ import { readAttempt } from './attempt-documents'
 import { isAttemptOver, type AttemptDocumentsRead, type Unsettled } from './view'
 import type { WorkflowState } from './workflow-state'
 
-/** What Temporal says of a closed workflow. */
+/** How and when a workflow closed, according to Temporal. */
 type Closed = Pick<WorkflowState, 'closed' | 'closedState' | 'attemptClosedAtMs'>
 
 /** A job with a closed workflow. */
@@ -124,7 +124,7 @@ function outcomeOf(last: AttemptRecord | undefined, seen: Closed, result: Runner
   return { state: 'failed', reason: 'unclassified', ...ended, message }
 }
 
-/** How a job ended that the server has forgotten, by the reason for which its runner stopped. */
+/** End of a job that the server has forgotten, by the reason for which its runner stopped. */
 const STOPPED_BY: Partial<Record<RunnerResult['reason'], Omit<Outcome, 'message'>>> = {
   cancelled: { state: 'cancelled', reason: 'cancelled' },
   deadline: { state: 'failed', reason: 'deadline-reached' },

@@ -1,4 +1,4 @@
-/** What a job may expect where it is submitted: the plan of a worker, before anything is sent. */
+/** Plans a job through a worker before it is submitted, and refuses one that could not run. */
 import type { JobReason, JobSpec } from '../../core/job/job'
 import type { PlanReport, SilentBackend } from '../../core/job/plan'
 import { ruledOutInWords } from '../../core/job/ruled-out'
@@ -15,7 +15,7 @@ export const QUOTA: JobReason = 'quota'
 export interface Expectation {
   /** Missing if no worker answers: nothing is known then. */
   plan?: PlanReport
-  /** What will delay the job, in sentences. */
+  /** Sentences about everything that will delay the job. */
   warnings: string[]
 }
 
@@ -29,12 +29,12 @@ export async function expectPlace(
 ): Promise<Expectation> {
   const plan = await planOf(context, spec, from)
   if (plan === undefined) return { warnings: [] }
-  if (plan.prospect?.kind === 'never') {
+  if (plan.prospect.kind === 'never') {
     if (!allowed.includes(plan.prospect.reason)) throw impossible(plan, plan.prospect)
     return { plan, warnings: [plan.prospect.message] }
   }
   const warnings = absentInWords(plan, spec)
-  if (plan.prospect?.kind !== 'wait') return { plan, warnings }
+  if (plan.prospect.kind !== 'wait') return { plan, warnings }
   await checkServed(context, plan)
   return { plan, warnings: [...warnings, `The job will wait. ${plan.prospect.reason}`] }
 }

@@ -12,7 +12,7 @@ const NAMED_MAX = 5
 
 /** A path that a text names. */
 interface Mention {
-  /** As it is written. */
+  /** The path in the form in which the text has it. */
   path: string
   /** Whether the text shows that the path is written, or may be. */
   isWritten: boolean

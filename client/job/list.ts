@@ -40,7 +40,7 @@ const STORE_LIMIT_MS = 5 * SECOND_MS
 /** Jobs, and what is missing of them. */
 export interface JobList {
   jobs: JobSummary[]
-  /** What is unknown, and why, in a sentence; null if the list is complete. Unknown values are null in the jobs. */
+  /** A sentence that names the unknown parts and the cause; null if the list is complete. Unknown values are null in the jobs. */
   incomplete: string | null
 }
 

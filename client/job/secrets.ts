@@ -4,7 +4,7 @@ import type { SecretValues } from '../../storage/secrets'
 import type { Context } from '../context'
 import { CrucibleError } from '../errors'
 
-/** Whose secrets they are, for messages. */
+/** Owner of the secrets, as messages name it. */
 export interface SecretOwner {
   /** Begins "... the secret HF_TOKEN". */
   needs: string

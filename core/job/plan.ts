@@ -193,7 +193,7 @@ export function excerptOf(plan: Plan): PlanExcerpt {
 }
 
 /**
- * What a job would do with a plan: start, wait for capacity or an answer, or end because nothing can change in its favour.
+ * A job's next step by a plan: it starts, waits for capacity or an answer, or ends because nothing can change in its favour.
  * @experimental
  */
 export type Prospect =
@@ -203,8 +203,8 @@ export type Prospect =
 
 /** A plan as it is sent: small enough for Temporal with thousands of offers. @experimental */
 export interface PlanReport extends PlanExcerpt, Pick<PlanFacts, 'named'> {
-  /** What the job would do now; missing from a worker of a version without it. */
-  prospect?: Prospect
+  /** The job's next step by this plan. */
+  prospect: Prospect
   /** Backends that the job names and this deployment does not have; missing without any. */
   absentBackends?: BackendName[]
   /** The offer that the request asks to explain, null if no offer has that name; missing if it asks for none. */
@@ -247,10 +247,10 @@ const OTHERS_SENT_MAX = 3_500
 /** Names of offers that were left out; about 0.4 MB. */
 const REJECTED_SENT_MAX = 6_000
 
-export function reportOf(plan: Plan, relaxations: Relaxation[]): PlanReport {
+export function reportOf(plan: Plan, prospect: Prospect, relaxations: Relaxation[]): PlanReport {
   const others = plan.placements.slice(PLACEMENTS_IN_FULL, PLACEMENTS_IN_FULL + OTHERS_SENT_MAX)
   const rejections = groupRejections(plan.rejections, { keysMax: REJECTED_SENT_MAX })
-  return { ...excerptOf(plan), rejections, others: others.map(inShort), relaxations }
+  return { ...excerptOf(plan), prospect, rejections, others: others.map(inShort), relaxations }
 }
 
 /** Leaves the words of a placement alone: they are made when they are read. */

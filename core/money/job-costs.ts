@@ -34,7 +34,7 @@ export function monthOfCosts({ budgetMonth, finishedAtMs }: JobCosts): string {
   return budgetMonth ?? monthOf(finishedAtMs)
 }
 
-/** What costs are added up by. @experimental */
+/** Ways to group costs. @experimental */
 export const COST_GROUPS = ['job', 'owner', 'backend', 'capacity', 'month'] as const
 /** @experimental */
 export type CostGroup = (typeof COST_GROUPS)[number]

@@ -31,7 +31,7 @@ interruptible: true
 checkpoint:
   directory: runs
 
-# What only you know:
+# Add what the program does not show:
 # duration: 6h      # your estimate of the training time, to compare offers
 # budget: $25       # the most that the job may cost
 # deadline: 36h     # when it must be over

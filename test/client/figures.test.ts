@@ -57,7 +57,9 @@ describe('the figures of a job at the instant of its plan', () => {
   const status = statusOf({ attempts: [attemptOf(order)], state: 'running', reason: 'under-way' })
 
   it('are the same in plan and submit, whose table is one, and in the reasons on record', () => {
-    expect(printed((out) => showPlan(out, reportOf(plan, []), { nowMs: NOW_MS }))).toContain(` ${usd} `)
+    expect(
+      printed((out) => showPlan(out, reportOf(plan, { kind: 'place' }, []), { nowMs: NOW_MS })),
+    ).toContain(` ${usd} `)
     expect(best.reasons[0]).toContain(`about ${usd} in`)
     // As it is read back from the record.
     const kept = JSON.parse(JSON.stringify(plan)) as Plan

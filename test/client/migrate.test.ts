@@ -14,6 +14,7 @@ afterEach(() => world.remove())
 /** A worker whose plan for the wished place has no placement, for these reasons. */
 function refusing(...rejections: Rejection[]): void {
   const plan: PlanReport = {
+    prospect: { kind: 'wait', reason: 'No offer fits this job now.' },
     placements: [],
     others: [],
     othersTotal: 0,

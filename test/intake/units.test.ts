@@ -71,7 +71,7 @@ describe('durations', () => {
   })
 
   it.each(['', ' ', '90 minutes', '12h1d', '1h1h', '-5m', '1,5h', 'h', '1.h', '5mm', '1e3s', '5 m x'])(
-    '%j is none',
+    '%j is refused',
     (text) => {
       expect(refusal(() => parseDuration(text)).message).toBe(`${JSON.stringify(text)} is not a duration`)
     },
@@ -103,7 +103,7 @@ describe('sizes', () => {
     expect(parseSizeGiB(text)).toBe(gib)
   })
 
-  it.each(['', '8', '8G', '8Gi', 'GB', '8KB', '-8GB', '8GBs', '8 G B'])('%j is none', (text) => {
+  it.each(['', '8', '8G', '8Gi', 'GB', '8KB', '-8GB', '8GBs', '8 G B'])('%j is refused', (text) => {
     expect(refusal(() => parseSizeGiB(text)).message).toBe(`${JSON.stringify(text)} is not a size`)
   })
 
@@ -187,7 +187,7 @@ describe('ranges of sizes', () => {
     })
   })
 
-  it.each(['', '..', '1GB..2GB..3GB', '24GB-80GB', '>=24GB', '24+GB', '+'])('%j is none', (text) => {
+  it.each(['', '..', '1GB..2GB..3GB', '24GB-80GB', '>=24GB', '24+GB', '+'])('%j is refused', (text) => {
     expect(isRead(() => parseSizeRange(text))).toBe(false)
   })
 
@@ -233,7 +233,7 @@ describe('ranges of counts', () => {
   })
 
   it.each(['', 'four', '1.5', '-1', '8-16', '1..2..3', '1e3', '99999999999', '4 GPUs'])(
-    '%j is none',
+    '%j is refused',
     (text) => {
       expect(refusal(() => parseCountRange(text, true)).message).toContain('is not a')
     },
@@ -267,11 +267,11 @@ describe('money', () => {
   it.each([
     ['1,000', 'write 1000'],
     ['$12 000.50', 'write $12000.50'],
-  ])('%j is none, but shows what is meant', (text, remedy) => {
+  ])('%j is refused with the form that is meant', (text, remedy) => {
     expect(refusal(() => parseMoney(text))).toMatchObject({ remedy })
   })
 
-  it.each(['', '€25', '25 EUR', '$', '-5', '25$', '$25 to 30'])('%j is none', (text) => {
+  it.each(['', '€25', '25 EUR', '$', '-5', '25$', '$25 to 30'])('%j is refused', (text) => {
     expect(refusal(() => parseMoney(text))).toEqual({
       message: `${JSON.stringify(text)} is not an amount of US dollars`,
       remedy: 'write $25, 25.50 or "25 USD"',
@@ -335,7 +335,7 @@ describe('deadlines', () => {
   })
 
   it.each(['2027-01-31', '2027-01-31T18:00:00 Europe/Berlin', 'tomorrow', '31.01.2027', '', '18:00'])(
-    '%j is none',
+    '%j is refused',
     (text) => {
       expect(refusal(() => parseDeadline(text)).remedy).toContain('2027-01-31T18:00:00Z')
     },

@@ -47,7 +47,7 @@ export const spec = { ...SPEC, durationMs: 36_000_000, resources: { gpus: { min:
 
 export function reportFor(asked: PlanRequest): PlanReport {
   const plan = makePlan(asked)
-  return reportOf(plan, relaxationsOf(plan, asked))
+  return reportOf(plan, { kind: 'place' }, relaxationsOf(plan, asked))
 }
 
 /** The plan as `crucible plan` gets it. */

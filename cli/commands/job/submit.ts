@@ -87,7 +87,7 @@ async function run(cli: Cli, given: JobArguments, options: Options): Promise<voi
   if (view !== undefined) cli.exitCode = exitCodeOf(view)
 }
 
-/** What the job may expect; `undefined` if it was submitted before, so that nothing new happens. */
+/** Asks where the job would run. Returns `undefined` for a job that was submitted before, because the command starts nothing new. */
 async function expectationOf(
   cli: Cli,
   { spec, from, isFresh, id }: Submission,

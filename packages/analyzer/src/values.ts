@@ -112,7 +112,7 @@ export class Scope {
     readonly elsewhere: Set<string> = new Set(),
   ) {}
 
-  /** The same names for statements of another file, which `exec` runs here. */
+  /** Returns a scope with the names of this one for the statements of another file, which `exec` runs here. */
   in(file: SourceFile): Scope {
     const scope = new Scope(file, this.parent, this.elsewhere)
     scope.names = this.names

@@ -13,7 +13,7 @@ from typing import Dict, List, NamedTuple, Optional, Set
 
 from . import cgroup, processes, user
 from .container import remove_container
-from .leftovers import Leftovers, names_of
+from .leftovers import Leftovers
 
 _SESSION_LOOK_SECONDS = 0.1
 # Between checks of the processes that a command has left in the background.
@@ -132,7 +132,7 @@ class Leash:
             self._leftovers = Leftovers(os.getpid())
         at_work = self._leftovers.at_work()
         if at_work and is_first:
-            _say("the command has ended, but left %s running: waiting" % names_of(at_work))
+            _say("the command has ended, but left %s running: waiting" % self._leftovers.names_of(at_work))
         return bool(at_work)
 
     def _end_everything(self) -> None:

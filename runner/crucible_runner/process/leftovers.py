@@ -51,16 +51,22 @@ class Leftovers:
         self._root = root
         self._ended_at = _uptime()
         self._uses: Dict[int, _Use] = {}
+        self._left: Dict[int, processes.Process] = {}
         self.awaited: Set[int] = set()
         """All processes that were waited for, the ended ones included."""
 
     def at_work(self) -> Set[int]:
         """Returns the living processes that must not be ended yet."""
-        left = {process.pid: process for process in processes.below(self._root)}
+        left = self._left = {process.pid: process for process in processes.below(self._root)}
         serving = {pid for pid in left if _listens(pid)}
         now = {pid for pid in left if self._is_at_work(pid, _is_below(pid, serving, left))}
         self.awaited |= now
         return now
+
+    def names_of(self, pids: Set[int]) -> str:
+        """Names programs of the last look, without those that another one of them has started."""
+        heads = sorted(pid for pid in pids if self._left[pid].parent not in pids)
+        return ", ".join("%s (process %d)" % (self._left[pid].name, pid) for pid in heads)
 
     def _is_at_work(self, pid: int, serves: bool) -> bool:
         times = _times(pid)
@@ -81,12 +87,6 @@ def _is_below(pid: int, serving: Set[int], left: Dict[int, processes.Process]) -
             return True
         pid = left[pid].parent
     return False
-
-
-def names_of(pids: Set[int]) -> str:
-    """Names the programs, without those that another one of them has started."""
-    heads = sorted(pid for pid in pids if processes.parent_of(pid) not in pids)
-    return ", ".join("%s (process %d)" % (processes.name_of(pid) or "unnamed", pid) for pid in heads)
 
 
 def _times(pid: int) -> Optional[Tuple[float, float]]:

@@ -202,11 +202,6 @@ def name_of(pid: int) -> str:
         return ""
 
 
-def parent_of(pid: int) -> Optional[int]:
-    process = _table().get(pid)
-    return process and process.parent
-
-
 def send(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)

@@ -36,6 +36,7 @@ function shown(plan: Partial<PlanReport>, isAll = false): string[] {
   const stdout = new Paper()
   const out = new Output({ stdout, stderr: new Paper(), isJson: false, isColourWanted: false })
   const whole: PlanReport = {
+    prospect: { kind: 'place' },
     placements: [],
     others: [],
     othersTotal: 0,

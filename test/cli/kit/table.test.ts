@@ -197,6 +197,7 @@ describe('a table on a screen of 80 columns', () => {
     const plan = {
       placements: [placement],
       others: [],
+      prospect: { kind: 'place' as const },
       othersTotal: 0,
       rejections: [],
       silentBackends: [],

@@ -14,6 +14,7 @@ beforeEach(async () => {
 afterEach(() => world.remove())
 
 const REPORT: PlanReport = {
+  prospect: { kind: 'place' },
   placements: [],
   rejections: [],
   isDurationAssumed: false,

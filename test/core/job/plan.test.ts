@@ -98,7 +98,11 @@ describe('a plan that is kept or sent', () => {
   })
 
   it('has thousands of placements and names of refused offers in a report, and no more', () => {
-    const { placements, others, othersTotal, rejections } = reportOf(plan(4_020, 6_001), [])
+    const { placements, others, othersTotal, rejections } = reportOf(
+      plan(4_020, 6_001),
+      { kind: 'place' },
+      [],
+    )
     expect([placements.length, others.length, othersTotal]).toEqual([20, 3_500, 4_000])
     // Each of them once, after the best ones.
     expect(others[0]!.costMicroUsd).toBe(20)

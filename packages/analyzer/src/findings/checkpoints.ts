@@ -264,8 +264,8 @@ function optionToResume(
 }
 
 /**
- * Options that conditions on the way to the load ask for, the innermost first. An option that only chooses between calls that all reach
- * the load is none of them, nor is one whose condition is true anyway.
+ * Returns the options that the conditions on the way to the load ask for, the innermost first. It leaves out options that only choose
+ * between calls that all reach the load, and options whose condition is true in any case.
  */
 function optionsAsked(facts: Facts, { event }: Load): Option[] {
   const ways = facts.events.filter(({ node }) => node === event.node).map(({ guards }) => askedBy(guards))

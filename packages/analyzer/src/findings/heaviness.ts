@@ -8,7 +8,10 @@ import { multiplicationsOf } from './run-time'
 
 type Known = Pick<Findings, 'data' | 'epochs' | 'steps' | 'batchSize'>
 
-/** What most programs have that do not show it; wrong by a factor of ten for some, which decides little between hours and weeks. */
+/**
+ * Assumed sizes of a program that does not show its own. Some are wrong by a factor of ten, which rarely matters, because the work of
+ * hours and that of weeks differ by more.
+ */
 const USUAL = { samples: 50_000, parameters: 10e6, parametersOfPretrained: 100e6, length: 512, epochs: 1 }
 
 /** Samples in the smallest usual part of data sets that have several parts, or that are folders of pictures. */

@@ -84,7 +84,7 @@ function sharedLength(left: readonly string[], right: readonly string[]): number
 
 export const placeOfSave = ({ event, path, place }: Save): Place => place ?? placeOf(event, path)
 
-/** Where a call of a library saves or loads; `path` is that of a call which no rule knows better. */
+/** Returns the place at which a call of a library saves or loads; without a rule for the call, the place is `path`. */
 export function placeOf(event: CallEvent, path: Value | undefined): Place {
   const { name, receiver } = event
   const last = lastPart(name)

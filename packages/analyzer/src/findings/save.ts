@@ -15,7 +15,7 @@ export interface Save {
   /** Interval in words: `2 epochs`; `undefined` if it depends on more than a count. */
   every: string | undefined
   path: Value | undefined
-  /** Where a library saves by its settings. */
+  /** The place at which a library saves according to its settings. */
   place?: Place | undefined
 }
 
