@@ -1,4 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { until } from '../support/until'
+import { TALKATIVE } from './programs'
 import { useWorlds, type Wanted } from './world'
 
 const createWorld = useWorlds()
@@ -43,6 +47,17 @@ describe('the shell', () => {
     expect(output.join('\n')).toMatch(
       /crucible: the command has ended, but left \w+ \(process \d+\).* running: waiting/,
     )
+  })
+
+  it('asks programs in the background to save, in whatever session they are', async () => {
+    const world = createWorld()
+    const machine = await world.launch({
+      bundle: await world.bundle({ 'train.py': TALKATIVE }),
+      run: 'for rank in 0; do setsid python3 train.py & done',
+    })
+    await until(() => existsSync(join(machine.root, 'work/ready')))
+    await world.drain(1, { windowMs: 10_000 })
+    expect(await machine.end()).toMatchObject({ outcome: 'stopped', exitCode: 143, checkpoint: { step: 7 } })
   })
 
   it('does not wait for helpers that ran before its work', async () => {

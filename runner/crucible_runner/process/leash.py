@@ -100,6 +100,10 @@ class Leash:
         self._is_asked_to_stop = True
 
     def _tell(self) -> None:
+        # Programs that were left in the background may have sessions of their own.
+        session = {process.pid for process in processes.of_session(self._child)}
+        for pid in (self._leftovers.at_work() if self._leftovers else set()) - session:
+            processes.send(pid, signal.SIGTERM)
         listening = processes.ask_to_stop(self._child)
         if listening is not None:
             self._listening = listening
@@ -119,6 +123,8 @@ class Leash:
         if not self._is_asked_to_stop:
             return self._status != 0 or not self._place.waits or not self._has_leftovers()
         # A shell dies of the signal at once, while the program that it started is still saving.
+        if self._leftovers and self._leftovers.at_work():
+            return False
         left = processes.of_session(self._child)
         if not all(processes.is_passing_on(process) for process in left):
             return False
@@ -149,7 +155,8 @@ class Leash:
         awaited = [self._orphans.get(pid, 0) for pid in sorted(self._leftovers.awaited)] if self._leftovers else []
         failed = next((end for end in awaited if end != 0), 0)
         if failed:
-            _say("a program that the command had left running has failed: its status counts")
+            if not self._is_asked_to_stop:
+                _say("a program that the command had left running has failed: its status counts")
             return failed
         if not (self._is_asked_to_stop and _is_killed_by(status, signal.SIGTERM)):
             return status
