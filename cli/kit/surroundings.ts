@@ -29,13 +29,13 @@ export function nameUser(environment: NodeJS.ProcessEnv, ask: () => unknown = us
   }
 }
 
-/** Returns what prevents this process from starting servers, workers or machines: the reason and the remedy, in sentences. */
+/** A reason why this process cannot start servers, workers or machines, with its remedy, in sentences. */
 export interface Obstacle {
   message: string
   hint: string
 }
 
-/** One list for every command that starts something, and for `crucible doctor`. */
+/** Lists the obstacles for every command that starts something, and for `crucible doctor`. */
 export function obstacles(): Obstacle[] {
   const folder = tmpdir()
   try {

@@ -4,7 +4,7 @@ import glob
 import os
 import stat
 import threading
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from .amounts import in_bytes
 from .checkpoint.manifest import time_of
@@ -22,29 +22,24 @@ def _is_outside(pattern: str) -> bool:
     return os.path.isabs(pattern) or ".." in pattern.split("/")
 
 
-def _matches(work: str, pattern: str) -> List[str]:
-    return sorted(glob.glob(os.path.join(glob.escape(work), pattern), recursive=True))
-
-
-def missing_outputs(work: str, patterns: List[str]) -> List[str]:
-    """Returns the patterns that no file matches."""
-    return [pattern for pattern in patterns if _is_outside(pattern) or not _matches(work, pattern)]
+def matches_of(work: str, patterns: List[str]) -> Dict[str, List[str]]:
+    """Returns the paths that match each pattern; none for a pattern that leads outside the working directory."""
+    search = lambda pattern: glob.glob(os.path.join(glob.escape(work), pattern), recursive=True)  # noqa: E731
+    return {pattern: [] if _is_outside(pattern) else sorted(search(pattern)) for pattern in patterns}
 
 
 def find_artifacts(
-    output: str, work: str, patterns: List[str], walls: Walls = NO_WALLS
+    output: str, work: str, matches: Mapping[str, List[str]], walls: Walls = NO_WALLS
 ) -> Tuple[Dict[str, str], List[str]]:
     """Returns the files to keep by their path among the job's artifacts, and a remark for each pattern that cannot be followed."""
     found: Dict[str, str] = {}
     remarks = []
-    for pattern in patterns:
+    for pattern, paths in matches.items():
         if _is_outside(pattern):
             remarks.append("the output %s is outside the working directory and is not kept" % pattern)
-            continue
-        matches = _matches(work, pattern)
-        if not matches:
+        elif not paths:
             remarks.append("no file matches the output %s" % pattern)
-        for match in matches:
+        for match in paths:
             remarks += _add(found, work, match, walls)
     # The output directory comes last: when both contain a name, the file in the output directory wins.
     for name in sorted(os.listdir(output)) if os.path.isdir(output) else []:
@@ -74,10 +69,10 @@ def _entry(status: os.stat_result) -> dict:
     return {"mode": stat.S_IMODE(status.st_mode), **time_of(status.st_mtime_ns)}
 
 
-def outline_of(output: str, work: str, patterns: List[str]) -> Outline:
+def outline_of(output: str, work: str, matches: Mapping[str, List[str]]) -> Outline:
     """Lists the folders of the outputs, which follow no link."""
     outline = Outline({}, {})
-    tops = [(work, match) for pattern in patterns if not _is_outside(pattern) for match in _matches(work, pattern)]
+    tops = [(work, match) for paths in matches.values() for match in paths]
     tops += [(output, os.path.join(output, name)) for name in (os.listdir(output) if os.path.isdir(output) else [])]
     for base, top in tops:
         waiting = [top]

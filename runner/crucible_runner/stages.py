@@ -2,9 +2,9 @@
 
 import os
 import traceback
-from typing import Optional
+from typing import List, Optional
 
-from .artifacts import Outline, find_artifacts, half_of, missing_outputs, outline_of
+from .artifacts import Outline, find_artifacts, half_of, matches_of, outline_of
 from .attempt import Attempt
 from .clock import in_words
 from .documents import dump
@@ -36,6 +36,8 @@ class Stages:
         self._end_of_workload: Optional[bool] = None
         """Whether the workload ended in good order; None before its end."""
         self._artifacts: list = []
+        self._missing: List[str] = []
+        """Patterns of outputs that no file matches."""
         self._warning: Optional[dict] = None
 
     def run(self) -> None:
@@ -158,13 +160,13 @@ class Stages:
     def _finish(self, ending: Ending) -> None:
         attempt = self._attempt
         attempt.enter("finishing")
-        ending = self._checked_outputs(ending)
         self._note_program_ended()
         if self._end_of_workload is not None:
             attempt.checkpointing.uploads.finish(self._end_of_workload, self._left_ms)
             attempt.checkpointing.note_left_out()
             is_last = ending.outcome != "stopped" or ending.reason in _FINAL_REASONS
             self._keep_artifacts(self._is_over(0) if is_last else half_of(self._left_ms))
+            ending = self._checked_outputs(ending)
         self._context.remark("%s (%s): %s" % (ending.outcome, ending.reason, ending.message))
         attempt.shipper.finish(self._is_over(0.5))
         self._put_result(ending, self._is_over(1))
@@ -172,10 +174,9 @@ class Stages:
     def _checked_outputs(self, ending: Ending) -> Ending:
         """A command that succeeds without all of its outputs has failed if the order requires them; otherwise that is a warning."""
         order, context = self._attempt.order, self._context
-        missing = missing_outputs(context.paths.work, order["outputs"]) if ending.outcome == "succeeded" else []
-        if not missing:
+        if not self._missing or ending.outcome != "succeeded":
             return ending
-        words = "no file matches %s" % ", ".join(missing)
+        words = "no file matches %s" % ", ".join(self._missing)
         if order.get("requiresOutputs", False):
             return ending._replace(
                 outcome="failed", reason="workload", message="%s, but its outputs are missing: %s." % (ending.message[:-1], words)
@@ -194,12 +195,14 @@ class Stages:
     def _keep_artifacts(self, is_over: IsOver) -> None:
         context, keeper, paths = self._context, self._attempt.keeper, self._context.paths
         try:
-            found, remarks = find_artifacts(paths.output, paths.work, self._attempt.order["outputs"], keeper.walls)
+            matches = matches_of(paths.work, self._attempt.order["outputs"])
+            self._missing = [pattern for pattern, matching in matches.items() if not matching]
+            found, remarks = find_artifacts(paths.output, paths.work, matches, keeper.walls)
             for remark in remarks:
                 context.remark(remark)
             if found:
                 context.remark(keeper.words_of(found))
-            outline = outline_of(paths.output, paths.work, self._attempt.order["outputs"])
+            outline = outline_of(paths.output, paths.work, matches)
             bounded(lambda: keeper.keep(found, is_over), is_over)
             self._keep_outline(outline, is_over)
             if len(keeper.kept) < len(found):

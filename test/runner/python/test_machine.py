@@ -8,7 +8,7 @@ from unittest import mock
 from support import HERE, FakeClock, FolderTest, patient
 
 from crucible_runner.process import processes
-from crucible_runner.artifacts import find_artifacts
+from crucible_runner.artifacts import find_artifacts, matches_of
 from crucible_runner.clock import machine_age_ms
 from crucible_runner.process.container import container_command, gpus_for_docker
 from crucible_runner.documents import HELPER_PROGRESS, HELPER_SAVED, parse
@@ -274,7 +274,7 @@ class ArtifactsTest(FolderTest):
                 file.write("x")
         finally:
             os.chdir(here)
-        found, remarks = find_artifacts(self.at("output"), self.at("work"), [])
+        found, remarks = find_artifacts(self.at("output"), self.at("work"), {})
         self.assertEqual((list(found.values()), remarks), ([os.path.join(deep, "file")], []))
 
     def test_a_folder_that_cannot_be_read_is_spoken_of_and_all_else_is_kept(self):
@@ -288,7 +288,7 @@ class ArtifactsTest(FolderTest):
             return listdir(path)
 
         with mock.patch("os.listdir", closed):
-            found, remarks = find_artifacts(self.at("output"), self.at("work"), [])
+            found, remarks = find_artifacts(self.at("output"), self.at("work"), {})
         self.assertEqual(list(found), ["b/file"])
         self.assertRegex(remarks[0], "^the contents of a are not kept: .*Permission denied")
 
@@ -302,9 +302,9 @@ class ArtifactsTest(FolderTest):
             "output/o/p",
         ):
             self.write(name, name)
-        found, remarks = find_artifacts(
-            self.at("output"), self.at("work"), ["*.txt", "sub", "**/*.bin", "/etc/passwd", "../x"]
-        )
+        matches = matches_of(self.at("work"), ["*.txt", "sub", "**/*.bin", "/etc/passwd", "../x"])
+        self.assertEqual([pattern for pattern, paths in matches.items() if not paths], ["/etc/passwd", "../x"])
+        found, remarks = find_artifacts(self.at("output"), self.at("work"), matches)
         names = {name: os.path.relpath(path, self.folder) for name, path in found.items()}
         self.assertEqual(
             names,
