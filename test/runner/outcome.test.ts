@@ -76,6 +76,15 @@ describe('the outcome', () => {
     })
   })
 
+  it('is given although the outputs cannot be searched', async () => {
+    const machine = await createWorld().launch({
+      run: `python3 -c "import os; [(os.mkdir('d'), os.chdir('d')) for _ in range(1_020)]"`,
+      outputs: ['**/*.pt'],
+    })
+    expect(await machine.end()).toMatchObject({ outcome: 'succeeded', artifacts: [] })
+    expect(await machine.remarks()).toMatch(/artifacts cannot be read: /)
+  })
+
   it('is failure with another exit code, with the last words of the command', async () => {
     const world = createWorld()
     const machine = await world.launch({ run: 'echo fine; echo first >&2; echo "no such data" >&2; exit 3' })
