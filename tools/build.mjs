@@ -12,10 +12,11 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { CACHE, filesOf, hashOf, ROOT } from './content.mjs'
+import { filesOf, hashOf, ROOT } from './content.mjs'
 
-const STATE = join(CACHE, 'build.json')
-const BUILD_INFO = join(CACHE, 'tsbuildinfo')
+/** What was built from what is kept beside the outputs, so that checkouts that share one node_modules never share it. Packages omit caches. */
+const STATE = join(ROOT, 'dist', 'build.cache')
+const BUILD_INFO = join(ROOT, 'dist', 'types.cache')
 const RUNNER = 'dist/runner/crucible-runner.pyz'
 /** Packed in the runner. */
 const HELPERS = 'bindings/python/crucible/src/crucible/checkpoint'
@@ -119,10 +120,9 @@ export function isBuilt() {
 export async function build(say) {
   const pending = pendingSteps()
   if (pending.length === 0) return
-  for (const folder of [CACHE, join(ROOT, 'dist')]) {
-    mkdirSync(folder, { recursive: true })
-    accessSync(folder, constants.W_OK)
-  }
+  const outputs = join(ROOT, 'dist')
+  mkdirSync(outputs, { recursive: true })
+  accessSync(outputs, constants.W_OK)
   removeStale()
   // The inputs of an old bundle exist and are newer than it until the next one is built, so the old bundle is removed.
   if (pending.some(({ outputs }) => outputs === QUICK_OUTPUTS)) removeQuick()
