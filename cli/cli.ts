@@ -70,6 +70,12 @@ export class Cli {
     return /^y(es)?$/i.test(answer.trim())
   }
 
+  /** Makes the exit code say that a part of the answer is unknown, and writes the sentence that names it, if there is one. */
+  saysUnknown(note?: string): void {
+    this.exitCode = EXIT_CODES.unavailable
+    if (note !== undefined) this.out.note(this.out.paintNote.yellow(note))
+  }
+
   /** The client's configuration; throws a `CrucibleError` when it cannot be read. */
   clientConfig(): ClientConfig {
     const { readClientConfig } = require('../client/config') as typeof clientConfig

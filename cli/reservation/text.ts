@@ -29,6 +29,7 @@ export function showReservations(
   )
   const unseen = surveys.flatMap((survey) => survey.unseen)
   out.json({ reservations, owned, unseen })
+  if (reservations.some(({ state }) => state === null)) cli.saysUnknown()
   if (reservations.length === 0 && owned.length === 0)
     return out.line(
       cli.asCalled('Nothing is reserved. See what is for sale with `crucible reservations offers`.'),
@@ -52,9 +53,8 @@ export function showReservations(
     ],
     { right: ['FREE', 'SPENT', 'IDLE'], flexible: 'PURPOSE', optional: ['OWNER', 'PURPOSE', 'IDLE'] },
   )
-  for (const reservation of reservations)
-    if (reservation.trouble !== undefined)
-      out.note(out.paintNote.yellow(`${reservation.id}: ${reservation.trouble}`))
+  for (const { id, trouble } of reservations)
+    if (trouble !== undefined) out.note(out.paintNote.yellow(`${id}: ${trouble}`))
   for (const text of unseen) out.note(out.paintNote.yellow(`Not seen: ${text}`))
 }
 
@@ -84,6 +84,7 @@ export function showReservationView(cli: Cli, view: ReservationView): void {
   const { out } = cli
   const { status, record } = view
   out.json({ ...status, record })
+  if (status.state === null) cli.saysUnknown()
   const {
     id,
     state,

@@ -54,6 +54,7 @@ export function showCreated(cli: Cli, spec: RetrainSpec, created: ScheduleCreate
 export function showList(cli: Cli, schedules: readonly ScheduleSummary[]): void {
   const { out } = cli
   out.json({ schedules })
+  if (schedules.some(({ state }) => state === 'unknown')) cli.saysUnknown()
   if (schedules.length === 0)
     return out.line(
       cli.asCalled('No schedules yet. Create one with `crucible schedule create retrain.yaml`.'),
@@ -84,6 +85,7 @@ function resultInWords(state: ScheduleSummary['state'], last: RecordedRun | null
 export function showSchedule(cli: Cli, view: ScheduleView): void {
   const { out } = cli
   out.json({ ...view })
+  if (view.silentRuns === null || view.silentRuns > 0) cli.saysUnknown()
   const { name, state, revision, owner, spec, note, next, running, production, revisions } = view
   out.line(`${out.paint.bold(name)}  ${state}${note === null || state !== 'paused' ? '' : ` (${note})`}`)
   const changed = revisions.at(-1)

@@ -399,6 +399,8 @@ async function checkShow(outage: Outage, truth: Truth): Promise<void> {
     return
   }
   const view = JSON.parse(document.stdout) as Document
+  const exitCode = view.isLive === false ? EXIT_CODES.unavailable : 0
+  expect([document.exitCode, text.exitCode]).toEqual([exitCode, exitCode])
   judge(view, truth)
   if (outage === 'nothing') expect(view).toMatchObject({ state: truth.state })
   if (view.isLive === false) expect(text.stdout).toMatch(/showing the last recorded state/)
@@ -445,8 +447,10 @@ describe('the money and capacity of a deployment', () => {
     else expect(budget.exitCode).toBe(EXIT_CODES.unavailable)
 
     const reservations = await cli.run('reservations', 'list', '--json')
-    if (isAway) expect(reservations.exitCode).toBe(EXIT_CODES.unavailable)
-    else
+    expect(reservations.exitCode).toBe(EXIT_CODES.unavailable)
+    const calendar = await cli.run('reservations', 'calendar')
+    expect(calendar.exitCode).toBe(EXIT_CODES.unavailable)
+    if (!isAway)
       expect(JSON.parse(reservations.stdout)).toMatchObject({
         reservations: [{ id: 'res-a', state: null, spentMicroUsd: null, trouble: expect.any(String) }],
       })
@@ -458,6 +462,8 @@ describe('the money and capacity of a deployment', () => {
       return
     }
     const isUnknown = outage === 'Temporal'
+    const exitCode = isUnknown ? EXIT_CODES.unavailable : 0
+    expect([list.exitCode, show.exitCode]).toEqual([exitCode, exitCode])
     expect(JSON.parse(list.stdout)).toMatchObject({
       schedules: [{ name: 'ranker', state: isUnknown ? 'unknown' : 'active' }],
     })

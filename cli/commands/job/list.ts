@@ -1,5 +1,4 @@
 import { InvalidArgumentError, type Command } from 'commander'
-import { EXIT_CODES } from '../../../client/errors'
 import { LIST_LIMIT, listWithGaps, type ListFilter } from '../../../client/job/list'
 import type { JobSummary } from '../../../client/job/job-view'
 import { JOB_STATES, type JobState } from '../../../core/job/job'
@@ -57,10 +56,7 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
   }
   const { jobs, incomplete } = await listWithGaps(context, filter)
   cli.out.json({ jobs, incomplete })
-  if (incomplete !== null) {
-    cli.exitCode = EXIT_CODES.unavailable
-    cli.out.note(cli.out.paintNote.yellow(incomplete))
-  }
+  if (incomplete !== null) cli.saysUnknown(incomplete)
   if (jobs.length === 0) {
     if (incomplete !== null) return
     const isFiltered = state !== undefined || (filter.owner ?? name ?? backend) !== undefined

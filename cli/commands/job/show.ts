@@ -50,6 +50,7 @@ async function show(cli: Cli, meant: string, isWatched: boolean): Promise<void> 
   if (!isWatched) {
     const view = await readView(context, jobId)
     cli.out.json(view)
+    if (!view.isLive) cli.saysUnknown()
     return renderWhole(cli, view)
   }
   let last = ''

@@ -311,4 +311,6 @@ async function calendar(cli: Cli, { backend, weeks, ical }: Options): Promise<vo
     ({ startsAtMs, endsAtMs }) => startsAtMs < toMs && (endsAtMs ?? Infinity) > fromMs,
   )
   showCalendar(cli, lines, { fromMs, weeks, isICal: ical === true })
+  const silent = known.filter(({ state }) => state === null).map(({ id }) => id)
+  if (silent.length > 0) cli.saysUnknown(`Not known to be still wanted or held: ${silent.join(', ')}.`)
 }

@@ -81,6 +81,13 @@ class TestStatus(unittest.TestCase):
         self.assertEqual(100.0, status_of(shown("spot", state="succeeded")).progress)
         self.assertEqual(32.0, status_of(shown("spot", progress={"percent": 32, "step": 480})).progress)
 
+    def test_unknown_progress_and_attempts_are_never_shown_as_zero(self):
+        waiting = status_of(shown())
+        self.assertIsNone(waiting.percent)
+        self.assertIn("progress unknown", str(waiting))
+        self.assertEqual(0, waiting.attempt)
+        self.assertIsNone(status_of(shown(attemptsTotal=None)).attempt)
+
     def test_entries_of_lists_have_less(self):
         document = shown("spot")
         for name in ("attempts", "message"):

@@ -47,6 +47,11 @@ def usd(value: Optional[float]) -> str:
     return "$%.2f" % value if value == 0 or value >= 0.01 else "$%.4f" % value
 
 
+def percent(value: Optional[float]) -> str:
+    """``32 %``, or that the progress is unknown."""
+    return "progress unknown" if value is None else "%.4g %%" % value
+
+
 def hours(value: float) -> str:
     """``1 h 5 min``, or seconds for less than two minutes."""
     seconds = round(value * 3600)
@@ -118,7 +123,7 @@ def card(status: Status) -> str:
     if place is not None and status.machine is not None:
         place += " (%s)" % ", ".join(one for one in (status.machine.type, status.machine.place) if one)
     facts = [("cost", money), ("backend", place)]
-    if status.attempt > 1:
+    if status.attempt is not None and status.attempt > 1:
         facts.append(("attempt", "%d: %s" % (status.attempt, " → ".join(one.backend for one in status.attempts[-5:]))))
     newest = status.checkpoints.newest
     if newest is not None:
@@ -133,7 +138,7 @@ def card(status: Status) -> str:
     )
     return (
         "<div style='%s'><b>%s</b> <code>%s</code> <b style='color:%s'>%s</b> <span style='opacity:.7'>%s</span>"
-        "%s<div>%.4g %%%s</div><div>%s</div>%s</div>"
+        "%s<div>%s%s</div><div>%s</div>%s</div>"
     ) % (
         _CARD,
         text(status.name),
@@ -142,7 +147,7 @@ def card(status: Status) -> str:
         text(status.state or UNKNOWN),
         text(status.reason),
         bar(status.progress),
-        status.progress,
+        text(percent(status.percent)),
         text(steps) if steps else "",
         text(status.message),
         rows,
@@ -158,7 +163,7 @@ def jobs(statuses: Sequence[Status]) -> str:
             text(one.id),
             text(one.name),
             "<span style='color:%s'>%s</span>" % (_COLOURS.get(one.state or "", _OTHER_COLOUR), text(one.state or UNKNOWN)),
-            "%.4g %%" % one.progress,
+            percent(one.percent),
             usd(one.cost),
             text(one.backend),
             text(one.owner),

@@ -274,7 +274,7 @@ class Job(HasProgram, Generic[T]):
     def __repr__(self) -> str:
         if self.last is None:
             return "<Job %s>" % self.id
-        return "<Job %s %s, %g %%, %s>" % (self.id, self.last.state, self.last.progress, html.usd(self.last.cost))
+        return "<Job %s %s, %s, %s>" % (self.id, self.last.state, html.percent(self.last.percent), html.usd(self.last.cost))
 
     def _repr_html_(self) -> str:
         return html.card(self.status())

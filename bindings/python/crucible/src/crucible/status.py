@@ -156,12 +156,13 @@ class Status:
             answer.
         message: One sentence for a person.
         backend: Where it runs now, or ran last, as a job file names it: ``ec2:spot``, ``local:on-demand``. None before its first place.
-        progress: Percent of the whole training, 0.0 while unknown; 100.0 once it succeeded. ``training`` has the exact figures.
+        progress: Percent of the whole training, 0.0 while unknown; 100.0 once it succeeded. ``percent`` is None while unknown, and
+            ``training`` has the exact figures.
         cost: Dollars spent so far; None if unknown.
         cost_micro_usd: The same, exact.
         backend_changed: In a status of `Job.monitor`, whether the job moved to another backend since the status before.
         previous_backend: Where it was before, if it moved.
-        attempt: Number of the attempt that ``backend`` belongs to; 0 before the first.
+        attempt: Number of the attempt that ``backend`` belongs to; 0 before the first, None in a list while the store does not answer.
         attempts: Oldest first; at most the newest fifty. Empty in lists of jobs.
         is_live: False if the workflow does not answer, and the values come from the record.
         document: Everything that the command line says.
@@ -180,7 +181,7 @@ class Status:
     costs: Cost
     backend_changed: bool = False
     previous_backend: Optional[str] = None
-    attempt: int = 0
+    attempt: Optional[int] = 0
     machine: Optional[Machine] = None
     training: Optional[Training] = None
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
@@ -200,6 +201,13 @@ class Status:
     def is_over(self) -> bool:
         """Whether the job has ended."""
         return self.state in FINAL_STATES
+
+    @property
+    def percent(self) -> Optional[float]:
+        """Percent of the whole training; None while it is unknown."""
+        if self.state == "succeeded":
+            return 100.0
+        return None if self.training is None else self.training.percent
 
     @property
     def submitted_at(self) -> Optional[datetime]:
@@ -223,7 +231,7 @@ class Status:
         where = "" if self.backend is None else " on %s" % self.backend
         message = (self.message or self.reason or "reason unknown") if self.is_live else html.NOT_LIVE
         state = self.state or html.UNKNOWN
-        return plain("%s %s%s, %g %%, %s: %s" % (self.id, state, where, self.progress, html.usd(self.cost), message))
+        return plain("%s %s%s, %s, %s: %s" % (self.id, state, where, html.percent(self.percent), html.usd(self.cost), message))
 
 
 def place_of(document: Mapping[str, Any]) -> str:
@@ -251,7 +259,7 @@ def status_of(document: Mapping[str, Any]) -> Status:
             "costs": document.get("cost") or {},
             "training": document.get("progress"),
             "machine": None if placement is None else placement.get("realised"),
-            "attempt": document.get("attemptsTotal") or 0,
+            "attempt": document.get("attemptsTotal", 0),
             "attempts": attempts,
             "warning": warning.get("text"),
             "trouble": trouble.get("message"),
@@ -278,7 +286,7 @@ class Changes:
                 self._backend = attempt.backend
             elif attempt.backend != self._backend:
                 yield self._moved(replace(status, backend=attempt.backend, machine=attempt.realised, attempt=attempt.number))
-        self._number = max(self._number, status.attempt - 1)
+        self._number = max(self._number, (status.attempt or 0) - 1)
         yield self._moved(status)
 
     def _moved(self, status: Status) -> Status:
