@@ -43,10 +43,23 @@ export async function preflight(
   ]
 }
 
+/** Backends by other names of their providers. */
+const PROVIDER_NAMES: Readonly<Record<string, string>> = {
+  amazon: 'ec2',
+  aws: 'ec2',
+  'lambda-cloud': 'lambda',
+  'lambda-labs': 'lambda',
+  lambdalabs: 'lambda',
+  localhost: 'local',
+}
+
 /** Describes each backend that does not exist, with the existing ones. */
 export function unknownBackends(names: readonly string[], known: readonly string[]): string[] {
   const unknown = [...new Set(names)].filter((name) => !known.includes(name))
-  return unknown.map((name) => `Unknown backend ${name}.${meant(name, known)} Known: ${known.join(', ')}.`)
+  return unknown.map((name) => {
+    const near = meant(PROVIDER_NAMES[name.toLowerCase()] ?? name, known)
+    return `Unknown backend ${name}.${near} Known: ${known.join(', ')}.`
+  })
 }
 
 /** Returns accelerators that are missing from our table. They are allowed, because a model may be newer than the table. */

@@ -70,6 +70,13 @@ describe('before a job is sent', () => {
     })
   })
 
+  it("a backend is recognised by its provider's name", async () => {
+    const spec = { run: 'true', backends: [{ backend: 'AWS' }] }
+    await expect(check(spec)).rejects.toMatchObject({
+      message: 'Unknown backend AWS. Did you mean ec2? Known: local, ec2.',
+    })
+  })
+
   it('a folder that would be refused is refused', async () => {
     writeFileSync(join(directory, '.env'), 'A=1')
     await expect(check({ run: 'python3 nosuch.py' })).rejects.toMatchObject({
