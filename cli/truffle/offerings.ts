@@ -1,4 +1,6 @@
 import {
+  compareOfferings,
+  coverageOfOffering,
   findOfferings,
   hoursOfDays,
   notCovered,
@@ -15,6 +17,7 @@ import {
   offeringCells,
   offeringRow,
   purchaseCommand,
+  reserveCommand,
 } from './reservation-rows'
 import { endingOfNothing, unansweredRows, type Session } from './session'
 
@@ -36,14 +39,12 @@ export async function showOfferings(session: Session, options: CapacityOptions):
   })
   if (asked.answers.every(({ value }) => value.types.length === 0))
     await refuseUnknownTypes(inquiry, (options.instanceTypes ?? []).map(parsePattern))
-  const fee = ({ upfrontFee }: { upfrontFee: string }): number => Number(upfrontFee)
-  const offerings = asked.answers
+  const nowMs = inquiry.clock()
+  const found = asked.answers
     .flatMap(({ region, value }) => value.offerings.map((offering) => ({ region, value: offering })))
-    .sort((a, b) =>
-      options.sort === 'price'
-        ? fee(a.value) - fee(b.value) || a.value.startsAtMs - b.value.startsAtMs
-        : a.value.startsAtMs - b.value.startsAtMs || fee(a.value) - fee(b.value),
-    )
+    .map((one) => ({ ...one, ...coverageOfOffering(one.value, { days, nowMs }) }))
+  const byPrice = [...found].sort(compareOfferings('price'))
+  const offerings = options.sort === 'price' ? byPrice : found.sort(compareOfferings('start'))
   const uncovered = notCovered({ days }, asked)
   const [first] = offerings
   session.answer({
@@ -71,12 +72,14 @@ export async function showOfferings(session: Session, options: CapacityOptions):
         ),
       )
       out.table(OFFERING_HEAD, offerings.map(offeringCells), {
-        right: ['Count', 'Hours', 'Upfront', 'Per Day', 'Per Inst.-h'],
+        right: ['Count', 'Hours', 'Upfront', 'Per Day', 'Per Useful h', 'Short'],
         optional: ['Per Day', 'Hours'],
       })
-      const cheapest = [...offerings].sort((a, b) => fee(a.value) - fee(b.value))[0]!
-      out.line('\nTo buy the cheapest:')
-      out.line(`   ${purchaseCommand(cheapest.region, cheapest.value)}`)
+      const { region, value } = byPrice[0]!
+      out.line('\nTo search for the cheapest for its hours, buy it once after your approval, and watch it:')
+      out.line(`   ${reserveCommand(region, value)}`)
+      out.line('Without Crucible:')
+      out.line(`   ${purchaseCommand(region, value)}`)
     },
     terraform: () => offeringsTerraform(offerings, { count, durationHours: hoursOfDays(sold.days) }),
     ending: first === undefined ? endingOfNothing(asked) : undefined,

@@ -5,8 +5,10 @@ import {
   freeIn,
   usableUntilOf,
   type BlockOffering,
+  type OfferingCoverage,
   type Owned,
 } from '../../backends/ec2/capacity'
+import { formatDuration, HOUR_MS } from '../../core/time/time'
 import { plural } from '../kit/words'
 import type { Row } from './answer'
 import { iso, minute, usdInWords } from './rows'
@@ -129,12 +131,17 @@ export const OFFERING_COLUMNS = [
   'currency_code',
   'price_per_day',
   'price_per_instance_hour',
+  'price_per_useful_hour',
+  'short_hours',
   'ultra_cluster_placement',
   'tenancy',
+  'reserve_command',
   'purchase_command',
 ]
 
-export function offeringRow({ region, value }: { region: string; value: BlockOffering }): Row {
+type ForSaleRow = OfferingCoverage & { region: string; value: BlockOffering }
+
+export function offeringRow({ region, value, perUsefulHour, shortMs }: ForSaleRow): Row {
   const { perDay, perInstanceHour } = priceOf(value)
   return {
     offering_id: value.id,
@@ -150,11 +157,45 @@ export function offeringRow({ region, value }: { region: string; value: BlockOff
     currency_code: value.currency,
     price_per_day: perDay,
     price_per_instance_hour: perInstanceHour,
+    price_per_useful_hour: perUsefulHour === undefined ? null : rounded(perUsefulHour),
+    short_hours: rounded(shortMs / HOUR_MS),
     ultra_cluster_placement: true,
     tenancy: value.tenancy,
+    reserve_command: reserveCommand(region, value),
     purchase_command: purchaseCommand(region, value),
   }
 }
+
+/** The command that searches for such a block, asks, buys it once and watches it. */
+export function reserveCommand(region: string, offering: BlockOffering): string {
+  const { type, count, startsAtMs, upfrontFee } = offering
+  const hours = Math.max(1, Math.floor(durationHoursOf(offering) ?? DAY_HOURS))
+  return reserveCommandOf({ type, count, region, hours, startsAtMs, usd: Number(upfrontFee) })
+}
+
+export interface ReserveWords {
+  type: string
+  count: number
+  region: string
+  hours: number
+  startsAtMs: number
+  /** The most that is paid. */
+  usd: number
+}
+
+export function reserveCommandOf({ type, count, region, hours, startsAtMs, usd }: ReserveWords): string {
+  const duration = hours % DAY_HOURS === 0 ? `${hours / DAY_HOURS}d` : `${hours}h`
+  // The same offering, or one that begins soon after it.
+  const latest = new Date(Math.ceil(startsAtMs / HOUR_MS) * HOUR_MS + HOUR_MS)
+    .toISOString()
+    .replace('.000Z', 'Z')
+  return (
+    `crucible reservations reserve --type ${type} --count ${count} --for ${duration} --region ${region} ` +
+    `--start-by ${latest} --max-upfront ${usd}`
+  )
+}
+
+const rounded = (amount: number): number => Math.round(amount * 10_000) / 10_000
 
 export function purchaseCommand(region: string, { id }: BlockOffering): string {
   return purchaseCommandOf(id, region)
@@ -287,11 +328,12 @@ export const OFFERING_HEAD = [
   'Hours',
   'Upfront',
   'Per Day',
-  'Per Inst.-h',
+  'Per Useful h',
+  'Short',
 ]
 
-export function offeringCells({ value }: { value: BlockOffering }): string[] {
-  const { perDay, perInstanceHour } = priceOf(value)
+export function offeringCells({ value, perUsefulHour, shortMs }: ForSaleRow): string[] {
+  const { perDay } = priceOf(value)
   const money = (amount: number): string =>
     value.currency === 'USD' ? usdInWords(amount) : `${amount} ${value.currency}`
   return [
@@ -304,6 +346,7 @@ export function offeringCells({ value }: { value: BlockOffering }): string[] {
     String(durationHoursOf(value) ?? '-'),
     money(Number(value.upfrontFee)),
     money(perDay),
-    money(perInstanceHour),
+    perUsefulHour === undefined ? '-' : money(perUsefulHour),
+    shortMs === 0 ? '-' : formatDuration(shortMs),
   ]
 }

@@ -1,6 +1,7 @@
 /** Read-only questions about the capacity of EC2 for a command line, in all Regions at once. */
 export * from './advice'
 export * from './block-durations'
+export * from './coverage'
 export * from './inquiry'
 export * from './interruptions'
 export * from './kept-answers'

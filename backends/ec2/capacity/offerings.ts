@@ -11,6 +11,7 @@ import {
   soldDays,
   WEEKS_AHEAD_MAX,
 } from './block-durations'
+import { coverageOf, isCovered, perUsefulHour, type Coverage } from './coverage'
 import type { Inquiry } from './inquiry'
 import type { RegionAnswers } from './many-regions'
 import { fitting, type TypePattern } from './patterns'
@@ -156,6 +157,33 @@ const rounded = (amount: number): number => Math.round(amount * 10_000) / 10_000
 /** Returns when EC2 would begin to end machines in it. */
 export function offeringUsableUntil({ endsAtMs, ultraServerType }: BlockOffering): number {
   return cutOffOf({ isBlock: true, isUltraServer: ultraServerType !== undefined, endsAtMs })!
+}
+
+/** An offering beside a run of some days. */
+export interface OfferingCoverage extends Coverage {
+  /** Upfront fee per hour in which one machine works for the run; undefined if nothing of it fits. */
+  perUsefulHour: number | undefined
+}
+
+export function coverageOfOffering(
+  offering: BlockOffering,
+  { days, nowMs }: { days: number; nowMs: number },
+): OfferingCoverage {
+  const { startsAtMs, upfrontFee, count } = offering
+  const window = { fromMs: Math.max(nowMs, startsAtMs), untilMs: offeringUsableUntil(offering) }
+  const coverage = coverageOf(window, days)
+  return { ...coverage, perUsefulHour: perUsefulHour(Number(upfrontFee), count, coverage) }
+}
+
+type Compared = OfferingCoverage & { value: BlockOffering }
+
+/** Orders offerings: those that cover the run first, then by the start or by the price for the hours that they give to it. */
+export function compareOfferings(by: 'start' | 'price'): (a: Compared, b: Compared) => number {
+  return (a, b) => {
+    const start = a.value.startsAtMs - b.value.startsAtMs
+    const price = (a.perUsefulHour ?? Infinity) - (b.perUsefulHour ?? Infinity) || 0
+    return Number(!isCovered(a)) - Number(!isCovered(b)) || (by === 'price' ? price || start : start || price)
+  }
 }
 
 /** Describes in sentences what a search for offerings does not cover. */

@@ -3,6 +3,7 @@ import { cutOffOf, isLive, whyUnfit } from '../market/reservations'
 import type { MachineType, Reservation, Subnet } from '../sdk/api'
 import type { BlockOffering } from '../sdk/api-capacity'
 import { BLOCK_COUNT_MAX } from './block-durations'
+import { coverageOf, isCovered, perUsefulHour } from './coverage'
 import { offeringUsableUntil } from './offerings'
 import { roomIn } from './owned'
 import { machinesThatFit, type VcpuQuota } from './quotas'
@@ -45,6 +46,10 @@ export interface RunOption {
   usableUntilMs: number | undefined
   /** Cost of the run in addition to amounts that are already paid. */
   costUsd: number | undefined
+  /** That cost per hour in which one machine works for the run. */
+  usdPerUsefulHour: number | undefined
+  /** Time of the run after the machines are ended; 0 if it fits. */
+  shortMs: number
   ultraCluster: boolean
   efaInterfaces: number
   /** Conditions that must be met first. */
@@ -66,8 +71,6 @@ export interface Validation {
 
 /** How much shorter than the run a block may be: the run saves and stops a little earlier. */
 const SHORT_BY_MAX_MS = DAY_MS
-/** The cut-off that every block has: half an hour before its end, an hour for UltraServers. */
-const CUT_OFF_MAX_MS = HOUR_MS
 const RANK: Readonly<Record<OptionKind, number>> = {
   'capacity-block': 0,
   odcr: 1,
@@ -77,14 +80,17 @@ const RANK: Readonly<Record<OptionKind, number>> = {
 
 /** Returns whether the machines of a run are available, and how. On-demand machines are never certain, so they alone do not make a yes. */
 export function validateRun(wish: RunNeeds, facts: readonly RegionFacts[], nowMs: number): Validation {
-  const candidates = facts.flatMap((one) => candidatesIn(wish, one, nowMs))
+  const candidates = facts.flatMap((one) =>
+    candidatesIn(wish, one, nowMs).map((option) => compared(option, wish)),
+  )
   const options = candidates
     .filter(({ obstacles }) => obstacles.length === 0)
     .sort(
       (a, b) =>
         Number(a.conditions.length > 0) - Number(b.conditions.length > 0) ||
+        Number(!isCovered(a)) - Number(!isCovered(b)) ||
         RANK[a.kind] - RANK[b.kind] ||
-        (a.costUsd ?? Infinity) - (b.costUsd ?? Infinity) ||
+        compareKnown(a.usdPerUsefulHour, b.usdPerUsefulHour) ||
         a.startsAtMs - b.startsAtMs,
     )
   const certain = options.filter(({ kind }) => kind !== 'on-demand')
@@ -96,6 +102,22 @@ export function validateRun(wish: RunNeeds, facts: readonly RegionFacts[], nowMs
     rejected: candidates.filter(({ obstacles }) => obstacles.length > 0),
     missing: verdict === 'no' ? missingOf(wish, facts) : [],
   }
+}
+
+/** Options of different lengths are compared by the time that they give to the run. */
+function compared(option: RunOption, { count, days }: RunNeeds): RunOption {
+  const coverage = coverageOf({ fromMs: option.startsAtMs, untilMs: option.usableUntilMs }, days)
+  return {
+    ...option,
+    shortMs: coverage.shortMs,
+    usdPerUsefulHour: perUsefulHour(option.costUsd, count, coverage),
+  }
+}
+
+/** An unknown price comes last. */
+function compareKnown(a: number | undefined, b: number | undefined): number {
+  if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined)
+  return a - b
 }
 
 function candidatesIn(wish: RunNeeds, facts: RegionFacts, nowMs: number): RunOption[] {
@@ -157,17 +179,16 @@ function judgeState(
 
 /** A block ends its machines. The machines of an on-demand reservation keep running, at the price on demand. */
 function judgeTime(option: RunOption, wish: RunNeeds, endsAtMs: number | undefined): void {
-  const neededUntilMs = option.startsAtMs + wish.days * DAY_MS
-  const isBlock = option.kind !== 'odcr'
-  if (!isBlock) {
+  if (option.kind === 'odcr') {
+    const neededUntilMs = option.startsAtMs + wish.days * DAY_MS
     if (endsAtMs !== undefined && endsAtMs < neededUntilMs)
       option.conditions.push(
         `the reservation ends ${instant(endsAtMs)}; running machines continue, but a new launch has no reserved room`,
       )
     return
   }
-  const shortMs = neededUntilMs - (option.usableUntilMs ?? Infinity)
-  if (shortMs <= CUT_OFF_MAX_MS) return
+  const { shortMs } = coverageOf({ fromMs: option.startsAtMs, untilMs: option.usableUntilMs }, wish.days)
+  if (isCovered({ shortMs })) return
   const short = `EC2 begins to end machines ${instant(option.usableUntilMs!)}, ${hours(shortMs)} before ${inDays(wish.days)} are over`
   if (shortMs <= SHORT_BY_MAX_MS) option.conditions.push(short)
   else option.obstacles.push(option.kind === 'offering' ? short : `${short}; extending it may be possible`)
@@ -254,6 +275,8 @@ function optionOf({
     usableUntilMs,
     free: 0,
     costUsd: undefined,
+    usdPerUsefulHour: undefined,
+    shortMs: 0,
     conditions: [],
     obstacles: [],
     ultraCluster: kind === 'capacity-block' || kind === 'offering',

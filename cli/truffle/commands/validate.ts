@@ -15,9 +15,9 @@ import { countArgument } from '../../kit/arguments'
 import { examples } from '../../examples'
 import type { Output } from '../../kit/output'
 import type { Row } from '../answer'
-import { DAY_MS } from '../../../core/time/time'
+import { DAY_MS, formatDuration, HOUR_MS } from '../../../core/time/time'
 import { addShared, dateArgument, daysArgument, listArgument, type SharedOptions } from '../options'
-import { purchaseCommandOf } from '../reservation-rows'
+import { purchaseCommandOf, reserveCommandOf } from '../reservation-rows'
 import { iso, minute, usdInWords } from '../rows'
 import { endingOfNothing, unansweredRows, type Session } from '../session'
 import { nothingFound } from './search'
@@ -41,12 +41,15 @@ const COLUMNS = [
   'start_date',
   'usable_until',
   'expected_cost',
+  'price_per_useful_hour',
+  'short_hours',
   'ultra_cluster_placement',
   'efa_interfaces',
   'conditions',
   'obstacles',
   'is_usable',
   'command',
+  'purchase_command',
 ]
 
 export function define(command: Command, session: Session): void {
@@ -112,7 +115,10 @@ async function validate(session: Session, types: readonly string[], options: Opt
         : endingOfNothing({ unanswered })
   session.answer({
     command: 'validate',
-    results: [...found.map((one) => rowOf(one, true)), ...rejected.map((one) => rowOf(one, false))],
+    results: [
+      ...found.map((one) => rowOf(one, wish, true)),
+      ...rejected.map((one) => rowOf(one, wish, false)),
+    ],
     columns: COLUMNS,
     more: {
       verdict,
@@ -185,7 +191,7 @@ function quotaRows(facts: Parameters<typeof validateRun>[1]): Row[] {
   )
 }
 
-function rowOf(option: RunOption, isUsable: boolean): Row {
+function rowOf(option: RunOption, wish: RunNeeds, isUsable: boolean): Row {
   return {
     kind: option.kind,
     id: option.id ?? null,
@@ -195,24 +201,33 @@ function rowOf(option: RunOption, isUsable: boolean): Row {
     start_date: iso(option.startsAtMs),
     usable_until: iso(option.usableUntilMs),
     expected_cost: option.costUsd === undefined ? null : Math.round(option.costUsd * 100) / 100,
+    price_per_useful_hour:
+      option.usdPerUsefulHour === undefined ? null : Math.round(option.usdPerUsefulHour * 10_000) / 10_000,
+    short_hours: Math.round((option.shortMs / HOUR_MS) * 100) / 100,
     ultra_cluster_placement: option.ultraCluster,
     efa_interfaces: option.efaInterfaces,
     conditions: option.conditions,
     obstacles: option.obstacles,
     is_usable: isUsable,
-    command: commandOf(option) ?? null,
+    command: commandOf(option, wish) ?? null,
+    purchase_command: option.kind === 'offering' ? purchaseCommandOf(option.id!, option.region) : null,
   }
 }
 
-function commandOf({ kind, id, region }: RunOption): string | undefined {
-  if (kind === 'offering') return purchaseCommandOf(id!, region)
+function commandOf(
+  { kind, region, startsAtMs, costUsd = 0 }: RunOption,
+  { type, count, days }: RunNeeds,
+): string | undefined {
+  if (kind === 'offering')
+    return reserveCommandOf({ type, count, region, hours: days * 24, startsAtMs, usd: costUsd })
   if (kind === 'on-demand') return undefined
   return 'crucible submit job.yaml --backend ec2:reserved'
 }
 
 /** Returns the next command. */
-function nextCommand({ type, count, days }: RunNeeds, { options: [best], verdict }: Validation): string {
-  if (verdict !== 'no' && best !== undefined) return commandOf(best) ?? ''
+function nextCommand(wish: RunNeeds, { options: [best], verdict }: Validation): string {
+  const { type, count, days } = wish
+  if (verdict !== 'no' && best !== undefined) return commandOf(best, wish) ?? ''
   return `truffle capacity --blocks --offerings --instance-types ${type} --count ${Math.min(count, 64)} --days ${days}`
 }
 
@@ -252,7 +267,8 @@ function show(
 }
 
 function showOption(out: Output, option: RunOption): void {
-  const { kind, id, zone, free, startsAtMs, usableUntilMs, costUsd, ultraCluster, efaInterfaces } = option
+  const { kind, id, zone, free, startsAtMs, usableUntilMs, costUsd, shortMs } = option
+  const { ultraCluster, efaInterfaces } = option
   out.line()
   out.line(out.paint.bold(`${KINDS[kind]} ${id ?? ''}`.trimEnd()))
   const until = usableUntilMs === undefined ? 'UTC, without end' : `until ${minute(usableUntilMs)} UTC`
@@ -261,6 +277,7 @@ function showOption(out: Output, option: RunOption): void {
     `   network: ${ultraCluster ? 'UltraCluster' : 'no UltraCluster'}, ${efaInterfaces} EFA interfaces`,
   )
   out.line(`   expected cost: ${costInWords(kind, costUsd)}`)
+  if (shortMs > 0) out.line(`   ends ${formatDuration(shortMs)} before the run is over`)
   for (const condition of option.conditions) out.line(`   condition: ${condition}`)
 }
 

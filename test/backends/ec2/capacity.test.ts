@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { adviseFor, PURPOSES } from '../../../backends/ec2/capacity/advice'
 import { soldDays } from '../../../backends/ec2/capacity/block-durations'
+import { compareOfferings, coverageOfOffering } from '../../../backends/ec2/capacity/offerings'
 import { parsePattern } from '../../../backends/ec2/capacity/patterns'
 import { validateRun, type RegionFacts, type RunNeeds } from '../../../backends/ec2/capacity/validate'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
@@ -147,6 +148,42 @@ describe('a run is validated', () => {
         conditions: [expect.stringContaining('bought first, for 169344 USD')],
       },
     ])
+  })
+
+  it('with blocks of unlike lengths compared by the hours that they give to the run', () => {
+    const offering = (id: string, days: number, upfrontFee: string): RegionFacts['offerings'][number] => ({
+      id,
+      type: TYPE,
+      count: 32,
+      zone: 'us-east-1a',
+      currency: 'USD',
+      tenancy: 'default',
+      startsAtMs: NOW + HOUR_MS,
+      endsAtMs: NOW + HOUR_MS + days * DAY_MS,
+      upfrontFee,
+    })
+    const offerings = [
+      offering('cb-short', 6.5, '100'),
+      offering('cb-long', 14, '900'),
+      offering('cb-exact', 7, '800'),
+    ]
+    const { options } = validated({ offerings })
+    expect(options.map(({ id, shortMs }) => [id, shortMs / HOUR_MS])).toEqual([
+      ['cb-exact', 0.5],
+      ['cb-long', 0],
+      ['cb-short', 12.5],
+    ])
+    expect(options[0]!.usdPerUsefulHour).toBeCloseTo(800 / 32 / 167.5)
+    const listed = offerings.map((value) => ({
+      value,
+      ...coverageOfOffering(value, { days: 7, nowMs: NOW }),
+    }))
+    for (const by of ['start', 'price'] as const)
+      expect([...listed].sort(compareOfferings(by)).map(({ value }) => value.id)).toEqual([
+        'cb-exact',
+        'cb-long',
+        'cb-short',
+      ])
   })
 
   it('never yes for machines on demand, which AWS does not promise', () => {

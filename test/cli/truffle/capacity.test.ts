@@ -167,6 +167,9 @@ describe('truffle capacity --blocks --offerings', () => {
       price_per_day: 24_192,
       price_per_instance_hour: 31.5,
       ultra_cluster_placement: true,
+      short_hours: 0.5,
+      price_per_useful_hour: expect.closeTo(169_344 / 32 / 167.5, 4),
+      reserve_command: expect.stringContaining('reserve --type p5.48xlarge --count 32 --for 7d'),
       purchase_command: expect.stringMatching(
         /^aws ec2 purchase-capacity-block --capacity-block-offering-id cb-/,
       ),

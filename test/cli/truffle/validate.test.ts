@@ -54,10 +54,13 @@ describe('truffle validate', () => {
     const { verdict, results, next_command, quotas } = JSON.parse(stdout) as ValidateDocument
     expect([exitCode, verdict]).toEqual([9, 'conditions'])
     expect(next_command).toMatch(
-      /^aws ec2 purchase-capacity-block --capacity-block-offering-id cb-\w+ .* --region us-east-1$/,
+      /^crucible reservations reserve --type p5.48xlarge --count 32 --for 7d --region us-east-1 --start-by \S+ --max-upfront \d+$/,
     )
     expect(results[0]).toMatchObject({
       kind: 'offering',
+      purchase_command: expect.stringMatching(
+        /^aws ec2 purchase-capacity-block --capacity-block-offering-id cb-\w+ .* --region us-east-1$/,
+      ),
       is_usable: true,
       ultra_cluster_placement: true,
       efa_interfaces: 32,

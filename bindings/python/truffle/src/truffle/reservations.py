@@ -132,8 +132,14 @@ class CapacityBlockOffering(_Block):
     currency_code: str
     price_per_day: float
     price_per_instance_hour: float
+    #: Upfront fee per hour in which one machine works for the wanted days; None if nothing of it fits.
+    price_per_useful_hour: Optional[float]
+    #: Hours of the wanted days that are left when its machines are ended; 0.5 for a block of just that length.
+    short_hours: float
     ultra_cluster_placement: bool
     tenancy: str
+    #: The command of Crucible that searches for such a block, asks, buys it once and watches it.
+    reserve_command: str
     #: The command of the AWS CLI that buys it.
     purchase_command: str
 

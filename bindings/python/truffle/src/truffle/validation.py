@@ -44,6 +44,10 @@ class RunOption:
     usable_until: Optional[str]
     #: US dollars for the run; None if unknown, 0 if it is already paid.
     expected_cost: Optional[float]
+    #: US dollars per hour in which one machine works for the run; None if unknown.
+    price_per_useful_hour: Optional[float]
+    #: Hours of the run that are left when the machines are ended; 0 if it fits.
+    short_hours: float
     ultra_cluster_placement: bool
     efa_interfaces: int
     #: Conditions that must be met or accepted.
@@ -53,6 +57,8 @@ class RunOption:
     is_usable: bool
     #: Command to run; None for on demand.
     command: Optional[str]
+    #: AWS's own command that buys the offering; None for other kinds.
+    purchase_command: Optional[str]
 
     @property
     def starts_at(self) -> Optional[datetime]:
