@@ -1,4 +1,4 @@
-import { pointerFor, withoutAliases } from './kit/aliases'
+import { pointerFor, withoutAliases, withoutLostHelp } from './kit/aliases'
 import { Cli, type Outside } from './cli'
 import { endingOf, errorDocument } from './kit/endings'
 import { helpText } from './kit/help'
@@ -43,7 +43,7 @@ async function dispatch(cli: Cli, args: readonly string[]): Promise<void> {
     onHelp: (text) => void help.push(text),
   })
   try {
-    await program.parseAsync([...args], { from: 'user' })
+    await program.parseAsync(withoutLostHelp(program, args), { from: 'user' })
   } finally {
     if (help.length > 0) cli.out.help(help.join('').trimEnd())
   }

@@ -1,3 +1,5 @@
+import type { Command } from 'commander'
+
 /** Commands of other tools (kubectl, docker, sky, slurm, aws), mapped to our commands. */
 
 /** Aliases of commands. */
@@ -76,6 +78,13 @@ export function withoutAliases(args: readonly string[]): string[] {
 /** Returns the alternative for a word that people try and that is not a command. */
 export function pointerFor(word: string): string | undefined {
   return Object.hasOwn(POINTERS, word) ? POINTERS[word] : undefined
+}
+
+/** Removes `help` before a word that is no command of the program: commander would print nothing, and the error names the command. */
+export function withoutLostHelp({ commands }: Command, args: readonly string[]): string[] {
+  const words = args.filter((arg) => !arg.startsWith('-'))
+  const isLost = words[0] === 'help' && !commands.some((command) => command.name() === words[1])
+  return isLost ? args.toSpliced(args.indexOf('help'), 1) : [...args]
 }
 
 /** `help ps` asks about `ps`. */

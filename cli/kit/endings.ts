@@ -31,7 +31,7 @@ export function errorDocument({ kind, message, hint, details }: CrucibleError): 
 function usageError({ message }: Error, { program, args, pointerFor }: CommandLine): CrucibleError {
   const [first = '', suggestion] = message.replace(/^error: /, '').split('\n')
   const what = first.replace(/\.$/, '')
-  const command = args.find((arg) => !arg.startsWith('-'))
+  const command = args.find((arg) => !arg.startsWith('-') && arg !== 'help')
   const isUnknown = /unknown command/.test(what)
   const help = command === undefined || isUnknown ? `${program} --help` : `${program} ${command} --help`
   const pointer = isUnknown ? pointerFor?.(command ?? '') : undefined

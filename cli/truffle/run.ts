@@ -4,6 +4,7 @@ import { version } from '../kit/package'
 import { FORMATS, writeError, type Format } from './answer'
 import { makeTruffle, truffleHelp } from './program'
 import { Session, type TruffleOutside } from './session'
+import { withoutLostHelp } from '../kit/aliases'
 import { pointerForTruffle, withoutTruffleAliases } from './aliases'
 
 /** Runs one command line of truffle, without the program's name; returns the exit code. Never throws. */
@@ -31,7 +32,8 @@ async function dispatch(session: Session, args: readonly string[]): Promise<void
   if (isHelp) return session.text('help', truffleHelp())
   const help: string[] = []
   try {
-    await makeTruffle(session, (text) => void help.push(text)).parseAsync([...args], { from: 'user' })
+    const program = makeTruffle(session, (text) => void help.push(text))
+    await program.parseAsync(withoutLostHelp(program, args), { from: 'user' })
   } finally {
     if (help.length > 0) session.text('help', help.join('').trimEnd())
   }

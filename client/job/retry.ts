@@ -11,14 +11,16 @@ import { waitingForRetry } from './workflow-state'
  * tries of an activity. Throws `failed` if the job is over.
  */
 export async function retryNow(context: Context, jobId: string): Promise<UpdateReceipt> {
-  const { attemptsTotal } = await readView(context, jobId)
+  const { attemptsTotal, state } = await readView(context, jobId)
   const client = await context.temporal()
   const job = await tryAgain(client, jobWorkflowId(jobId))
   if (job === undefined) throw new CrucibleError('failed', `${jobId} is over: nothing to retry.`)
   const attempt = attemptsTotal === 0 ? [] : await tryAgain(client, attemptWorkflowId(jobId, attemptsTotal))
   const retried = [...job, ...(attempt ?? [])]
+  if (retried.length > 0) return { message: `Retrying now: ${retried.join(', ')}.` }
+  const isAtWork = state === 'running'
   return {
-    message: retried.length === 0 ? 'Asked to continue immediately.' : `Retrying now: ${retried.join(', ')}.`,
+    message: isAtWork ? 'Nothing waits for a retry: the job is running.' : 'Asked to continue immediately.',
   }
 }
 

@@ -230,6 +230,7 @@ describe('crucible', () => {
       stdout: '',
       stderr: "error: unknown command 'lsit'.\nDid you mean list? See `crucible --help`.\n",
     })
+    expect(await world.run('help', 'lsit')).toEqual(await world.run('lsit'))
     expect((await world.run('list', '--jsno')).stderr).toContain('Did you mean --json?')
   })
 

@@ -90,6 +90,7 @@ async function runningMachine(cli: Cli, id: string): Promise<MachineHandle> {
         : await readMachine(cli.context().store, { jobId: id, attempt: last.number })
     // A machine that is interrupted before its program runs has no progress to lose.
     if (machine !== undefined && last!.state === 'running') {
+      assertInterruptible(cli, machine)
       runningSinceMs ??= cli.now()
       const hasSaved = view.checkpoints.newest !== null || cli.now() - runningSinceMs > CHECKPOINT_LIMIT_MS
       if (hasSaved) return machine
@@ -121,6 +122,19 @@ async function askCloud(
   if (answer.ok) return ((await answer.json()) as { noticeMs: number | null }).noticeMs
   const { error } = (await answer.json()) as { error: string }
   throw new CrucibleError('failed', `The small cloud refuses: ${error.replace(/^Error: /, '')}.`)
+}
+
+/** Refuses a machine that its provider never takes back before anything is waited for. */
+function assertInterruptible(cli: Cli, { id, backend, realised }: MachineHandle): void {
+  const isSimulated = readDevNote(cli.context().config.home)?.cloud?.simulated.includes(backend) === true
+  if (isSimulated || realised.capacityType === 'spot') return
+  throw new CrucibleError(
+    'usage',
+    `The machine ${id} is ${realised.capacityType}, and only spot machines can be interrupted.`,
+    {
+      hint: 'With CRUCIBLE_LOCAL_SPOT=yes this host has spot machines; `crucible dev --sim` has others.',
+    },
+  )
 }
 
 async function takeBack(cli: Cli, machine: MachineHandle, noticeMs: number | null): Promise<void> {
