@@ -36,9 +36,12 @@ export interface TemplateCommon {
   userData: string
 }
 
+/** Increased with each change of what a template says for the same facts, because a template never changes. */
+const FORMAT = 2
+
 /** A template never changes: another content has another name. */
 export function templateName(facts: TemplateFacts, { deployment, userData }: TemplateCommon): string {
-  const content = JSON.stringify([deployment, Object.entries(facts).sort(), userData])
+  const content = JSON.stringify([FORMAT, deployment, Object.entries(facts).sort(), userData])
   return `crucible-${createHash('sha256').update(content).digest('hex').slice(0, 16)}`
 }
 

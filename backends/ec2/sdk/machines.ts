@@ -111,7 +111,13 @@ function templateData(spec: TemplateSpec): RequestLaunchTemplateData {
     BlockDeviceMappings: [
       {
         DeviceName: spec.rootDevice,
-        Ebs: { VolumeSize: spec.diskGiB, VolumeType: 'gp3', DeleteOnTermination: true },
+        Ebs: {
+          VolumeSize: spec.diskGiB,
+          VolumeType: 'gp3',
+          // With the account's default key for disks: AWS's own, unless the account has set another one.
+          Encrypted: true,
+          DeleteOnTermination: true,
+        },
       },
     ],
     TagSpecifications: spec.tagsSpotRequests

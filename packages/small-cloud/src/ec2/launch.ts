@@ -120,6 +120,7 @@ function volumesOf(ec2: Ec2, plan: LaunchPlan, instance: Instance): Volume[] {
       device: DeviceName,
       instanceId: instance.id,
       isDeletedWithInstance: ebs?.DeleteOnTermination ?? DeviceName === root,
+      isEncrypted: ebs?.Encrypted ?? false,
       tags: tagsFor('volume', plan.fields),
     }
   })

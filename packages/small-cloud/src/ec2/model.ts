@@ -63,6 +63,7 @@ export interface Volume {
   device: string
   instanceId?: string
   isDeletedWithInstance: boolean
+  isEncrypted: boolean
   tags: Tags
 }
 

@@ -60,7 +60,8 @@ function statusOf({ instanceId }: Volume): string {
 }
 
 function volumeWords(volume: Volume) {
-  const { id, sizeGiB, zone, createdAtMs, type, instanceId, device, isDeletedWithInstance, tags } = volume
+  const { id, sizeGiB, zone, createdAtMs, type, instanceId, device } = volume
+  const { isDeletedWithInstance, isEncrypted, tags } = volume
   const attachment = {
     volumeId: id,
     instanceId,
@@ -79,7 +80,7 @@ function volumeWords(volume: Volume) {
     createTime: new Date(createdAtMs),
     attachmentSet: instanceId === undefined ? [] : [attachment],
     volumeType: type,
-    encrypted: false,
+    encrypted: isEncrypted,
     multiAttachEnabled: false,
     tagSet: tagWords(tags),
   }

@@ -6,7 +6,7 @@ afterEach(() => {
   jest.restoreAllMocks()
 })
 
-it('a launch template ends its machines when they power off, and keeps their credentials from containers', async () => {
+it('a launch template ends its machines when they power off, encrypts disks, and keeps credentials from containers', async () => {
   const sent: unknown[] = []
   jest.spyOn(EC2Client.prototype, 'send').mockImplementation(((command: unknown) => {
     sent.push(command)
@@ -30,7 +30,8 @@ it('a launch template ends its machines when they power off, and keeps their cre
   expect(command.input.LaunchTemplateData).toMatchObject({
     // A machine that is only stopped keeps its disk, which is billed.
     InstanceInitiatedShutdownBehavior: 'terminate',
-    BlockDeviceMappings: [{ Ebs: { DeleteOnTermination: true } }],
+    // Policies of many companies refuse machines whose disks are not encrypted.
+    BlockDeviceMappings: [{ Ebs: { DeleteOnTermination: true, Encrypted: true } }],
     // With a limit of 2 a container would reach the metadata service, and the credentials of the machine there.
     MetadataOptions: { HttpTokens: 'required', HttpPutResponseHopLimit: 1, HttpEndpoint: 'enabled' },
   })
