@@ -55,13 +55,7 @@ const PER_BOOT_PATH = '/var/lib/cloud/scripts/per-boot/crucible'
 export function cloudInit(handOver: HandOver, options: CloudInitOptions): string {
   const { powersOff = true } = options
   const parameters = parametersOf(handOver, options, { isService: true, powersOff })
-  const missing = `echo "crucible: the image has no python3" >&2${powersOff ? '; shutdown -h now' : ''}`
-  const start = [
-    '#!/bin/sh',
-    `command -v python3 >/dev/null || { ${missing}; exit 1; }`,
-    `exec python3 -IS ${PROGRAM_PATH} ${PARAMETERS_PATH}`,
-    '',
-  ].join('\n')
+  const start = startScript(powersOff)
   const file = (path: string, permissions: string, text: string): object => {
     const content = gzipSync(text, { level: 9 }).toString('base64')
     return { path, permissions, encoding: 'gz+b64', content }
@@ -72,6 +66,36 @@ export function cloudInit(handOver: HandOver, options: CloudInitOptions): string
     file(PER_BOOT_PATH, '0700', start),
   ]
   return `#cloud-config\n${JSON.stringify({ write_files: files })}\n`
+}
+
+/**
+ * Returns the script that runs the bootstrap. A bootstrap that ends with 0 or 1 has reported why it started no runner; for any other end,
+ * such as a Python that is absent or broken, the script reports it, as far as the image has a program for that.
+ */
+function startScript(powersOff: boolean): string {
+  return [
+    '#!/bin/sh',
+    'if command -v python3 >/dev/null; then',
+    `  python3 -IS ${PROGRAM_PATH} ${PARAMETERS_PATH}`,
+    '  status=$?',
+    '  if [ $status -le 1 ]; then exit $status; fi',
+    // The error of a broken Python, such as a missing library, comes again.
+    `  words="$(python3 -IS -c '' 2>&1 | tail -n 1)"`,
+    '  words="the start script ended with $status: ${words:-no further message}"',
+    'else words="the image has no python3"',
+    'fi',
+    'echo "crucible: $words" >&2',
+    `url="$(sed -n 's/.*"lastWordsUrl":"\\(http[^"]*\\)".*/\\1/p' ${PARAMETERS_PATH} 2>/dev/null)"`,
+    'if [ -z "$url" ]; then :',
+    'elif command -v curl >/dev/null; then',
+    '  printf %s "$words" | curl -fsS -m 60 --retry 3 -X PUT --data-binary @- "$url" >/dev/null',
+    'else',
+    '  wget -q -O /dev/null --timeout 60 --method PUT --body-data "$words" "$url"',
+    'fi',
+    ...(powersOff ? ['shutdown -h now'] : []),
+    'exit 1',
+    '',
+  ].join('\n')
 }
 
 /**
@@ -123,13 +147,14 @@ function withoutComments(text: string): string {
 }
 
 function parametersOf(
-  { url, key }: HandOver,
+  { url, key, lastWordsUrl }: HandOver,
   { attemptId, send, machineId, startsWithinMs, root = `${STATE}/${attemptId}` }: BootstrapOptions,
   { isService, powersOff }: { isService: boolean; powersOff: boolean },
 ): string {
   const parameters = {
     url,
     key,
+    lastWordsUrl,
     attemptId,
     root,
     isService,

@@ -61,6 +61,8 @@ export interface HandOver {
   url: string
   /** 64 hex digits; opens this one document. */
   key: string
+  /** URL for PUT of why a machine started no runner (`layout.lastWords`); missing if the store signs none. */
+  lastWordsUrl?: string
 }
 
 /** The result of reading settings: a backend to create, or all their problems at once. */

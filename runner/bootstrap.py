@@ -21,6 +21,7 @@ PARAMETERS = "CRUCIBLE_BOOTSTRAP"
 TIMER_UNIT = "crucible-dead-man"
 GIVE_UP_SECONDS = 900
 DELETE_SECONDS = 60
+LAST_WORDS_SECONDS = 60
 PAUSE_SECONDS_MAX = 15
 METADATA_TRIES = 5
 # A signed URL that has expired, an absent object, revoked keys: asking again changes nothing.
@@ -46,9 +47,27 @@ def main(arguments):
         reason = getattr(error, "strerror", None) or type(error).__name__
     signal.alarm(0)
     say("no runner was started: %s" % reason)
+    leave_last_words(spec, reason)
     if spec["powerOff"]:
         subprocess.call(["sh", "-c", POWER_OFF])
     return 1
+
+
+def leave_last_words(spec, reason):
+    """Puts the reason into the store, where the watch reads it: providers may neither show it nor notice that the machine does nothing."""
+    url, body = spec.get("lastWordsUrl"), reason[-LAST_WORDS_CHARS:].encode("utf-8")
+    if url is None:
+        return
+    signal.alarm(LAST_WORDS_SECONDS)
+    try:
+        if url.startswith("file:"):
+            write(urllib.request.url2pathname(url[5:]), body)
+        else:
+            fetch(url, "PUT", body)
+    except Exception:
+        pass  # nothing is left to report it to
+    finally:
+        signal.alarm(0)
 
 
 def read_parameters(arguments):
@@ -142,14 +161,14 @@ def dispose(told, root, limit):
     return note({name: value for name, value in told.items() if name != "deleteUrl"}, root)
 
 
-def fetch(url, method="GET"):
+def fetch(url, method="GET", data=None):
     """Returns the body, or None if the object no longer exists. Repeats until the alarm."""
     pause, known = 0.5, None
     while True:
         try:
             if method == "DELETE" and url.startswith("file:"):
                 return os.remove(urllib.request.url2pathname(url[5:]))
-            request = urllib.request.Request(url, method=method, headers={"User-Agent": "crucible-runner"})
+            request = urllib.request.Request(url, data, {"User-Agent": "crucible-runner"}, method=method)
             with urllib.request.urlopen(request, timeout=30) as answer:
                 return answer.read()
         except urllib.error.HTTPError as error:
@@ -207,25 +226,29 @@ def launch_here(told, root):
     """Becomes the runner: signals to this process are signals to it."""
     home = os.path.expanduser("~")
     environment = dict({"HOME": home if os.path.isabs(home) else root}, **os.environ)
-    command = runner_command(told, root, None, sys.executable)
+    command = runner_command(told, root, False, sys.executable)
     os.chdir(root)
     os.execve(command[0], command, environment)
 
 
 def launch_service(spec, told, root):
-    """Starts the runner, and the timer that powers the machine off without it, as units, or without systemd as processes of their own."""
-    power_off = POWER_OFF if spec["powerOff"] else None
-    command = runner_command(told, root, power_off)
+    """Starts the runner, and the timer that powers the machine off without it, as units, or without systemd as processes of their own.
+    Raises `Stop` if the runner ends before it has begun."""
+    command = runner_command(told, root, spec["powerOff"])
     timer = ["python3", "-IS", os.path.join(root, "crucible-runner.pyz"), "machine-timer", os.path.dirname(root)]
     timer += ["%d" % told[name] for name in ("startMs", "endMs")]
-    if power_off is not None:
+    if spec["powerOff"]:
         again = ["Restart=always", "RestartSec=10"]
         if start_unit(TIMER_UNIT, again, passed_environment({}), timer) is not None:
             detach({}, timer, root)
-    error = start_runner_unit(told, root, command)
+    error, is_alive = start_runner_unit(told, root, command), is_at_work
     if error is not None:
         say("%s: starting the runner without it" % error)
-        detach(told, command, root)
+        process = detach(told, command, root)
+        is_alive = lambda: process.poll() is None
+    error = why_not_begun(root, is_alive)
+    if error is not None:
+        raise Stop(error)
     say("the runner was started")
     return 0
 
@@ -233,8 +256,14 @@ def launch_service(spec, told, root):
 def detach(told, command, root):
     with open(os.path.join(root, "bootstrap.log"), "ab") as log:
         streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
-        subprocess.Popen(command, env=passed_environment(told), cwd=root, start_new_session=True, **streams)
+        return subprocess.Popen(command, env=passed_environment(told), cwd=root, start_new_session=True, **streams)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    try:
+        code = main(sys.argv)
+    except Exception as error:
+        # The start script reports other ends than 0 and 1.
+        say("no runner was started: %s" % type(error).__name__)
+        code = 2
+    sys.exit(code)

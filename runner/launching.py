@@ -2,12 +2,20 @@
 
 import hashlib
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
+import time
 
 RUNNER_UNIT = "crucible-runner"
 POWER_OFF = "shutdown -h now"
+# Written by the runner once it has its order.
+BEGUN = "runner.json"
+# A runner that never begins leaves its starter this time to report why, before the machine is off.
+REPORT_SECONDS = 5
+BEGINS_WITHIN_SECONDS = 20
+LAST_WORDS_CHARS = 500
 # Variables of the machine that the runner needs to reach the store and the metadata; the workload gets none of them.
 PASSED = ("PATH", "HOME", "LANG", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_EC2_METADATA_SERVICE_ENDPOINT")
 PASSED += ("AWS_CA_BUNDLE", "SSL_CERT_FILE", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
@@ -21,13 +29,14 @@ def is_at_work():
         return False
 
 
-def runner_command(spec, root, power_off=POWER_OFF, python="python3"):
+def runner_command(spec, root, is_powered_off=True, python="python3"):
     """The runner's command line for `spec` (store, job, attempt), with the key and the grant that are in `root`."""
     command = [python, "-IS", os.path.join(root, "crucible-runner.pyz"), "run", "--store", spec["storeUrl"]]
     command += ["--job", spec["jobId"], "--attempt", str(spec["attempt"]), "--root", root]
     command += ["--job-root", job_root(root, spec["jobId"])]
-    if power_off is not None:
-        command += ["--power-off", power_off]
+    if is_powered_off:
+        begun = shlex.quote(os.path.join(root, BEGUN))
+        command += ["--power-off", "test -e %s || sleep %d; %s" % (begun, REPORT_SECONDS, POWER_OFF)]
     for option, name in (("--secret-key-file", "secret.key"), ("--grant-file", "grant.json")):
         if os.path.exists(os.path.join(root, name)):
             command += [option, os.path.join(root, name)]
@@ -72,6 +81,41 @@ def start_unit(name, properties, environment, command):
     except OSError as error:
         return "systemd-run: %s" % error.strerror
     return None if done.returncode == 0 else "systemd-run: %s" % done.stdout.decode("utf-8", "replace").strip()
+
+
+def why_not_begun(root, is_alive):
+    """Waits until a started runner has its order. Returns None then, or if it is still waiting; otherwise its last words."""
+    until, pause = time.monotonic() + BEGINS_WITHIN_SECONDS, 0.1
+    while time.monotonic() < until:
+        was_alive = is_alive()
+        if os.path.exists(os.path.join(root, BEGUN)):
+            return None
+        if not was_alive:
+            return "the runner ended at once: %s" % (last_words(root) or "it printed nothing")
+        time.sleep(pause)
+        pause = min(1, 2 * pause)
+    return None
+
+
+def last_words(root):
+    """The last line that the runner printed, or None."""
+    journal = ["journalctl", "--no-pager", "-b", "-o", "cat", "-n", "20", "-u", RUNNER_UNIT]
+    texts = []
+    for name in ("runner.log", "bootstrap.log"):
+        try:
+            with open(os.path.join(root, name), encoding="utf-8", errors="replace") as file:
+                texts.append(file.read()[-4096:])
+        except OSError:
+            pass  # it did not come so far
+    try:
+        done = subprocess.run(journal, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=5)
+        # systemd's own lines about the unit follow those of the program.
+        lines = done.stdout.decode("utf-8", "replace").splitlines()
+        texts.append("\n".join(line for line in lines if RUNNER_UNIT not in line and not line.startswith("-- ")))
+    except (OSError, subprocess.TimeoutExpired):
+        pass  # without systemd
+    lines = [line.strip() for text in texts for line in text.splitlines() if line.strip()]
+    return lines[-1][-LAST_WORDS_CHARS:] if lines else None
 
 
 def digest_of(path):

@@ -53,7 +53,8 @@ export function handOvers(deps: HandOverDeps): NonNullable<BackendDeps['handOver
         const values = { handOver: JSON.stringify(document) }
         await store.putIfAbsent(place, sealSecrets(key, values, randomBytes(NONCE_BYTES)))
       }
-      return { url: urls.read, key: key.toString('hex') }
+      const lastWords = await store.signUrls(layout.lastWords(jobId, attempt), forMs)
+      return { url: urls.read, key: key.toString('hex'), lastWordsUrl: lastWords.write }
     } catch (error) {
       throw error instanceof BackendError ? error : troubleOf(error)
     }

@@ -124,7 +124,7 @@ export class FileStore implements ObjectStore {
 
   async signUrls(key: string): Promise<SignedUrls> {
     const url = await this.readUrl(key)
-    return { read: url, delete: url }
+    return { read: url, write: url, delete: url }
   }
 
   async *list(prefix: string): AsyncGenerator<StoredObject> {

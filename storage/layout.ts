@@ -136,6 +136,8 @@ export const layout = {
   attemptSecrets: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/secrets.sealed`,
   /** Diagnosis of a machine with a silent runner, collected before its end. */
   diagnosis: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/diagnosis.json`,
+  /** Why a machine started no runner, in its own words. */
+  lastWords: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/last-words.txt`,
   logs: (jobId: string, attempt: number) => `jobs/${jobId}/attempts/${attempt}/logs/`,
 
   checkpoints: (jobId: string) => `jobs/${jobId}/checkpoints/`,

@@ -40,7 +40,7 @@ export interface ObjectStore {
   readUrl(key: string, forMs: number): Promise<string>
 
   /**
-   * Signs URLs for reading and deleting one object, existing or not, by any holder and without further permissions. They are valid for this
+   * Signs URLs for reading, writing and deleting one object, existing or not, by any holder and without further permissions. They are valid for this
    * long, but no longer than the credentials that signed them.
    */
   signUrls(key: string, forMs: number): Promise<SignedUrls>
@@ -68,6 +68,8 @@ export interface ObjectStore {
 export interface SignedUrls {
   /** Signed URL for GET. */
   read: string
+  /** Signed URL for PUT of the whole object. */
+  write: string
   /** Signed URL for DELETE. An absent object is success. */
   delete: string
   /** Expiry of temporary credentials and of their URLs; missing for permanent ones. */

@@ -10,7 +10,7 @@ import { CLOCK_SLACK_MS } from '../../core/time/time'
 import { peakOf } from '../../core/job/own-memory'
 import type { Order } from '../../core/job/plan'
 import { stepsLost } from '../../core/job/steps-lost'
-import { endFromLoss, endFromResult, type Lost } from '../../planner/policy/ending'
+import { endFromLoss, endFromResult, endOfStart, type Lost } from '../../planner/policy/ending'
 import { newestCheckpoint } from '../../storage/checkpoints'
 import { deleteHandOvers } from '../../storage/hand-overs'
 import { ignoreBadDocument } from '../../storage/json'
@@ -117,7 +117,7 @@ async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<S
   const end = endOf(input, { result, last: lasts[0], first, hasSpoken })
   await keepOwnMemory(store, input.order, { end, beat })
   return {
-    end: told(end, diagnosis),
+    end: told(end, { diagnosis, hasSpoken, last: lasts[0] }),
     handle,
     ...(handle === null
       ? { costMicroUsd: await costOfUnseen(input, documents, lastWordAtMs) }
@@ -182,8 +182,20 @@ function timesOf(
   }
 }
 
-function told(end: AttemptEnd, diagnosis: Diagnosis | undefined): AttemptEnd {
-  return end.kind === 'failed' ? { ...end, failure: withLastWords(end.failure, diagnosis) } : end
+/** Returns the end with the machine's own words. A machine that ended itself before its runner reported never started one. */
+function told(
+  end: AttemptEnd,
+  {
+    diagnosis,
+    hasSpoken,
+    last,
+  }: { diagnosis: Diagnosis | undefined; hasSpoken: boolean; last: Observation | undefined },
+): AttemptEnd {
+  if (end.kind !== 'failed') return end
+  const { class: failureClass } = end.failure
+  const isUnstarted = !hasSpoken && failureClass === 'interrupted' && last?.cause === 'ended'
+  if (isUnstarted && diagnosis?.lastWords !== undefined) return endOfStart(diagnosis.lastWords)
+  return { ...end, failure: withLastWords(end.failure, diagnosis) }
 }
 
 /**

@@ -4,11 +4,12 @@ import type { WatchInput, WatchOutcome } from '../../core/activities'
 import type { Beat } from '../../core/documents'
 import type { AttemptEnd } from '../../core/job/ledger'
 import type { Observation } from '../../core/observation'
-import { endFromLoss, endFromResult } from '../../planner/policy/ending'
+import { endFromLoss, endFromResult, endOfStart } from '../../planner/policy/ending'
 import { expiringInMs, judge, leaseMsWithin, type Evidence } from '../../planner/policy/liveness'
 import { ignoreBadDocument } from '../../storage/json'
+import { readLastWords } from '../../storage/last-words'
 import { StoreError, type ObjectStore } from '../../storage/store'
-import { CLOCK_SLACK_MS } from '../../core/time/time'
+import { CLOCK_SLACK_MS, SECOND_MS } from '../../core/time/time'
 import { AttemptDocuments } from '../documents'
 import { BillingWatch } from './billing'
 import { LeaseGrants, type GrantSource } from './grants'
@@ -18,6 +19,12 @@ import { Thinning } from './thinning'
 
 /** Share of a lease after which it is renewed, so that an outage finds most of it left. */
 const RENEWED_AFTER_PART = 1 / 12
+
+/**
+ * How long a machine that reported that it starts no runner is given: of two machines of one order, the other one may have taken the
+ * hand-over, and claims the attempt within seconds.
+ */
+const LAST_WORDS_CONFIRM_MS = 30 * SECOND_MS
 
 export interface MachineWatchDeps {
   store: ObjectStore
@@ -56,6 +63,9 @@ export class MachineWatch {
   /** Billing state; missing if the launch cannot be queued, and is billed at once. */
   private readonly billing: BillingWatch | undefined
   private readonly now: () => number
+  private readonly store: ObjectStore
+  /** Since when the store has the last words of a machine that started no runner. */
+  private lastWordsAtMs: number | undefined
 
   constructor(
     { store, now, grants, backend }: MachineWatchDeps,
@@ -64,6 +74,7 @@ export class MachineWatch {
     const { jobId, attempt } = input.order
     this.thinning = new Thinning(store, input.order)
     this.now = now
+    this.store = store
     this.documents = new AttemptDocuments(store, { jobId, attempt }, now)
     this.grants = grants && new LeaseGrants(grants, input.order, now)
     this.billing =
@@ -191,6 +202,10 @@ export class MachineWatch {
         const over = await this.readResult(evidence)
         if (over !== undefined) return over
       }
+      if (this.beat === undefined && !isUnread) {
+        const end = await this.readStartFailure()
+        if (end !== undefined) return { kind: 'over', end }
+      }
       return this.reportRunning() ?? this.reportWarning()
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
@@ -205,6 +220,15 @@ export class MachineWatch {
     } catch (error) {
       return { beat: ignoreBadDocument(error), isUnread: true }
     }
+  }
+
+  /** How the attempt ended if its machine reported that it starts no runner, and no other machine has claimed the attempt. */
+  private async readStartFailure(): Promise<AttemptEnd | undefined> {
+    const words = await readLastWords(this.store, this.input.order)
+    if (words === undefined) return undefined
+    this.lastWordsAtMs ??= this.now()
+    if (this.now() - this.lastWordsAtMs < LAST_WORDS_CONFIRM_MS) return undefined
+    return (await this.documents.isClaimed()) ? undefined : endOfStart(words)
   }
 
   private reportRunning(): WatchOutcome | undefined {

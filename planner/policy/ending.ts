@@ -116,6 +116,19 @@ export function endFromLoss(
   }
 }
 
+/**
+ * Returns how an attempt ended whose machine has no runner, and reported that in these words. A machine elsewhere may start one; a second
+ * failure in a row is for a person.
+ */
+export function endOfStart(words: string): AttemptEnd {
+  const message = `The machine started no runner: ${words.replace(/\.$/, '')}.`
+  return {
+    kind: 'failed',
+    isLaunched: true,
+    failure: { class: 'unreachable', message, code: 'start-failed' },
+  }
+}
+
 /** A machine that never left its provider's queue is missing capacity: no machine was launched, and nothing was interrupted. */
 export function endOfQueue(message: string): AttemptEnd {
   return { kind: 'failed', isLaunched: false, failure: { class: 'capacity', message } }

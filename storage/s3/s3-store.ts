@@ -127,6 +127,7 @@ export class S3Store implements ObjectStore {
       const { expiration } = await client.config.credentials()
       return {
         read: await getSignedUrl(client, new sdk.GetObjectCommand(place), { expiresIn }),
+        write: await getSignedUrl(client, new sdk.PutObjectCommand(place), { expiresIn }),
         delete: await getSignedUrl(client, new sdk.DeleteObjectCommand(place), { expiresIn }),
         credentialsEndAtMs: expiration?.getTime(),
       }

@@ -1,6 +1,9 @@
-import { beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { execFileSync, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { cloudInit, containerStart, readRunnerFile } from '../../backends/bootstrap'
 import { CLOCK_SLACK_MS } from '../../core/time/time'
@@ -19,9 +22,11 @@ import { useWorlds } from './world'
 import { jobRootBeside } from '../support/job-root'
 
 const KIB = 1024
-/** A URL with a session's token is this long at most. */
+/** A URL with a session's token is this long at most; no compression makes a token shorter. */
+const TOKEN = randomBytes(1_250).toString('hex')
 const HAND_OVER = {
-  url: `https://bucket.s3.eu-west-1.amazonaws.com/${'x'.repeat(2_500)}`,
+  url: `https://bucket.s3.eu-west-1.amazonaws.com/${TOKEN}`,
+  lastWordsUrl: `https://bucket.s3.eu-west-1.amazonaws.com/words/${TOKEN}`,
   key: '0f'.repeat(32),
 }
 const createWorld = useWorlds()
@@ -57,7 +62,9 @@ const NO_SYSTEMD = {
   'systemd-run': 'echo "System has not been booted with systemd" >&2; exit 1',
   systemctl: 'exit 1',
 }
-const SYSTEMD = { 'systemd-run': '', systemctl: 'exit 3' }
+/** A unit of the runner has begun at once. */
+const BEGINS = 'for each; do [ "$before" != --root ] || : >"$each/runner.json"; before=$each; done'
+const SYSTEMD = { 'systemd-run': BEGINS, systemctl: 'exit 3' }
 
 beforeEach(async () => {
   b = await Bootstraps.make(createWorld(), STAND_IN, GRANT)
@@ -71,13 +78,13 @@ describe('the user data of a machine', () => {
     expect(userData.slice(1)).not.toMatch(/#!|\b(?:sh|bash|python3?|curl|wget|exec|eval|import)\b/)
     for (const { path, permissions, text } of filesOfUserData(userData)) {
       expect(permissions).toBe(path.endsWith('/crucible') ? '0700' : '0600')
-      if (path.endsWith('.py')) expect(text.length).toBeLessThan(12 * KIB)
+      if (path.endsWith('.py')) expect(text.length).toBeLessThan(16 * KIB)
     }
   })
 
   it('holds the key and the URL in the file of parameters only', () => {
     const files = filesOfUserData(cloudInit(HAND_OVER, { attemptId: 'job-a-1' }))
-    const withKeys = files.filter(({ text }) => text.includes(HAND_OVER.key) || text.includes(HAND_OVER.url))
+    const withKeys = files.filter(({ text }) => Object.values(HAND_OVER).some((one) => text.includes(one)))
     expect(withKeys.map(({ path }) => path)).toEqual(['/var/lib/crucible/bootstrap.json'])
   })
 
@@ -119,7 +126,7 @@ describe('the user data of a machine', () => {
       '--job-root',
       jobRootBeside(root, b.world.jobId),
       '--power-off',
-      'shutdown -h now',
+      `test -e ${root}/runner.json || sleep 5; shutdown -h now`,
       '--secret-key-file',
       join(root, 'secret.key'),
       '--grant-file',
@@ -168,7 +175,7 @@ describe('the user data of a machine', () => {
       argv: string[]
       environment: object
     }
-    expect(argv).toEqual(expect.arrayContaining(['--power-off', 'shutdown -h now']))
+    expect(argv).toEqual(expect.arrayContaining(['--power-off', expect.stringMatching(/; shutdown -h now$/)]))
     expect(environment).toMatchObject({ HOME: '/root' })
     const timer = join(vm.state, attemptId, 'timer.json')
     await until(() => existsSync(timer) && readFileSync(timer, 'utf8').includes('"machine-timer"'))
@@ -210,6 +217,65 @@ describe('the user data of a machine', () => {
       status: 0,
       stderr: '',
     })
+  })
+})
+
+describe('the last words of a machine that starts no runner', () => {
+  let server: Server
+  let put: string[]
+  let lastWordsUrl: string
+
+  beforeEach(async () => {
+    put = []
+    server = createServer((request, response) => {
+      void request.toArray().then((parts) => {
+        put.push(`${request.method} ${Buffer.concat(parts).toString()}`)
+        response.end()
+      })
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    lastWordsUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/words?X-Amz-Signature=ab&x=1`
+  })
+  afterEach(() => server.close())
+
+  /** Programs of the host that stay on a machine without Python. */
+  const keep = (...names: string[]): string => {
+    const path = join(b.world.folder, 'vm/bin')
+    for (const name of names)
+      symlinkSync(
+        execFileSync('sh', ['-c', `command -v ${name}`])
+          .toString()
+          .trim(),
+        join(path, name),
+      )
+    return path
+  }
+
+  it.each([
+    ['has no Python', {}, 'the image has no python3'],
+    [
+      'has a Python that cannot run',
+      { python3: 'echo "error while loading shared libraries: libz.so.1" >&2; exit 127' },
+      'the start script ended with 127: error while loading shared libraries: libz.so.1',
+    ],
+  ])('are in the store if it %s', async (_, scripts, words) => {
+    const { handOver, send, attemptId } = await b.next()
+    const vm = new Vm(cloudInit({ ...handOver, lastWordsUrl }, { attemptId, send }), scripts)
+    expect(await vm.boot(keep('sh', 'sed', 'tail', 'curl')).ended).toMatchObject({ code: 1 })
+    expect(put).toEqual([`PUT ${words}`])
+    expect(vm.programs.log('shutdown')).toBe('-h\nnow\n')
+  })
+
+  it.each([
+    ['its directory cannot be made', 'File exists'],
+    ['the hand-over was read before', 'the hand-over was already read, or has expired'],
+  ])('are in the store if %s', async (name, words) => {
+    const { handOver, send, attemptId } = await b.next()
+    const vm = new Vm(cloudInit({ ...handOver, lastWordsUrl }, { attemptId, send }), SYSTEMD)
+    if (name.startsWith('its directory')) writeFileSync(join(vm.state, attemptId), '')
+    else await b.world.store.delete(b.key(send))
+    expect(await vm.boot().ended).toMatchObject({ code: 1 })
+    expect(put).toEqual([`PUT ${words}`])
   })
 })
 

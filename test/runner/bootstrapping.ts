@@ -19,6 +19,7 @@ export const GRANT =
 /** A runner that only reports its start, for tests of the bootstrap alone. */
 export const STAND_IN = [
   'import json, os, sys',
+  'open("runner.json", "w").close()',
   'told = {"argv": sys.argv[1:], "environment": dict(os.environ), "cwd": os.getcwd()}',
   'with open("started.json" if sys.argv[1] == "run" else "timer.json", "w") as file:',
   '    json.dump(told, file)',

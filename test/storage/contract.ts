@@ -16,14 +16,19 @@ async function readFrom(url: string): Promise<string> {
 }
 
 /** What a holder of a signed URL gets: the object; undefined if it does not exist. */
-export type AskSigned = (method: 'GET' | 'DELETE', url: string) => Promise<Buffer | undefined>
+export type AskSigned = (
+  method: 'GET' | 'PUT' | 'DELETE',
+  url: string,
+  body?: string,
+) => Promise<Buffer | undefined>
 
-const askByUrl: AskSigned = async (method, url) => {
+const askByUrl: AskSigned = async (method, url, body) => {
   if (url.startsWith('file:')) {
+    if (method === 'PUT') await writeFile(new URL(url), body!)
     if (method === 'DELETE') await rm(new URL(url), { force: true })
     return method === 'GET' ? readFile(new URL(url)).catch(() => undefined) : undefined
   }
-  const answer = await fetch(url, { method })
+  const answer = await fetch(url, { method, body })
   expect([200, 204, 404]).toContain(answer.status)
   return answer.ok ? Buffer.from(await answer.arrayBuffer()) : undefined
 }
@@ -165,13 +170,15 @@ export function testStoreContract(name: string, open: OpenStore, ask: AskSigned 
       expect(body).toBe('for all')
     })
 
-    it('signs URLs under which anyone who has them can read and delete one object, and no other', async () => {
+    it('signs URLs under which anyone who has them can read, write and delete one object, and no other', async () => {
       const key = `${fresh()}with space+plus`
       const urls = await store.signUrls(key, 60_000)
       expect(await ask('GET', urls.read)).toBeUndefined()
       await store.put(key, 'for one')
       await store.put(`${key}2`, 'for another')
       expect((await ask('GET', urls.read))?.toString()).toBe('for one')
+      await ask('PUT', urls.write, 'instead')
+      expect((await store.get(key))?.toString()).toBe('instead')
       await ask('DELETE', urls.delete)
       await ask('DELETE', urls.delete)
       expect(await store.get(key)).toBeUndefined()

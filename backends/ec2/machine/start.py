@@ -12,10 +12,13 @@ import os
 import secrets
 import sys
 import time
+import urllib.error
 import urllib.request
 
-UNFIT, UNFETCHED, DAMAGED, UNSTARTED, UNSEALED = 10, 11, 12, 13, 14
+UNFIT, UNFETCHED, DAMAGED, UNSTARTED, UNSEALED, UNUSABLE, REFUSED, ENDED = 10, 11, 12, 13, 14, 15, 16, 17
 FETCH_TRIES = 3
+# A signed URL that has expired, an absent object, revoked keys: asking again changes nothing.
+FINAL = (400, 401, 403, 404, 410)
 # The group of 2048 bits of RFC 3526.
 PRIME = int(
     "FFFFFFFFFFFFFFFFC90FDAA22168C234C4C6628B80DC1CD129024E088A67CC74020BBEA63B139B22514A08798E3404DD"
@@ -32,13 +35,16 @@ def main(spec):
     if sys.version_info < (3, 8):
         return fail(UNFIT, "the runner needs Python 3.8 or newer, and this is %d.%d" % sys.version_info[:2])
     root = os.path.join(os.environ.get("STATE_DIRECTORY") or "/var/lib/crucible", spec["attemptId"])
-    os.makedirs(root, mode=0o700, exist_ok=True)
-    with open(os.path.join(root, "start.lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if spec["do"] == "prepare":
-            print(public_number(os.path.join(root, "exchange")))
-            return 0
-        return start(spec, root)
+    try:
+        os.makedirs(root, mode=0o700, exist_ok=True)
+        with open(os.path.join(root, "start.lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if spec["do"] == "prepare":
+                print(public_number(os.path.join(root, "exchange")))
+                return 0
+            return start(spec, root)
+    except OSError as error:
+        return fail(UNUSABLE, "%s: %s" % (error.filename or root, error.strerror))
 
 
 def start(spec, root):
@@ -51,9 +57,9 @@ def start(spec, root):
         if not os.path.exists(key) and not unseal(spec["seal"], os.path.join(root, "exchange"), key):
             return fail(UNSEALED, "the secret key cannot be opened on this machine")
     if digest_of(program) != spec["runnerSha256"]:
-        error = fetch(spec["runnerUrl"], program)
+        error, is_final = fetch(spec["runnerUrl"], program)
         if error is not None:
-            return fail(UNFETCHED, "the runner program cannot be downloaded: %s" % error)
+            return fail(REFUSED if is_final else UNFETCHED, "the runner program cannot be downloaded: %s" % error)
         if digest_of(program) != spec["runnerSha256"]:
             return fail(DAMAGED, "the downloaded file is not the order's runner program")
     if spec.get("grant") is not None:
@@ -64,23 +70,33 @@ def start(spec, root):
     error = start_runner_unit(spec, root, runner_command(spec, root))
     if error is not None:
         return fail(UNSTARTED, error)
+    error = why_not_begun(root, is_at_work)
+    if error is not None:
+        return fail(ENDED, error)
     print("the runner was started")
     return 0
 
 
 def fetch(url, path):
-    """Returns the reason for a failure, or None."""
+    """Returns the reason for a failure, or None, and whether another try is in vain."""
     error = None
     for tries in range(FETCH_TRIES):
         time.sleep(tries)
         try:
             with urllib.request.urlopen(url, timeout=30) as source:
-                write(path, source.read())
-            return None
+                body = source.read()
+            break
+        except urllib.error.HTTPError as reason:
+            if reason.code in FINAL:
+                return "HTTP %d" % reason.code, True
+            error = "HTTP %d" % reason.code
         except (OSError, ValueError) as reason:
             # A URL may carry a signature, so only the error is logged.
             error = str(reason).replace(url, "its address")
-    return error
+    else:
+        return error, False
+    write(path, body)
+    return None, False
 
 
 def public_number(path):

@@ -24,14 +24,17 @@ const ASKED_AGAIN_MS = { min: SECOND_MS / 4, max: 5 * SECOND_MS }
 /** Meanings of the exit codes of `machine/start.py`. */
 const MEANINGS: Readonly<Record<number, { class: FailureClass; hint?: string }>> = {
   10: {
-    class: 'invalid',
+    class: 'unreachable',
     hint: 'Set CRUCIBLE_EC2_IMAGE to an image with Python 3.8 or newer as python3.',
   },
   11: { class: 'transient' },
   12: { class: 'transient' },
-  13: { class: 'unclassified' },
+  13: { class: 'unreachable' },
   14: { class: 'transient' },
-  127: { class: 'invalid', hint: 'Set CRUCIBLE_EC2_IMAGE to an image with python3 and systemd.' },
+  15: { class: 'unreachable', hint: "Check the disk of the machine's image (CRUCIBLE_EC2_IMAGE)." },
+  16: { class: 'unreachable', hint: 'Check that the credentials of the worker may read the store.' },
+  17: { class: 'unreachable' },
+  127: { class: 'unreachable', hint: 'Set CRUCIBLE_EC2_IMAGE to an image with python3 and systemd.' },
 }
 
 /**
@@ -109,7 +112,7 @@ function isNumber({ stdout }: CommandAnswer): boolean {
 function assertDone({ exitCode, stdout, stderr }: CommandAnswer): void {
   if (exitCode === 0) return
   const words = (stderr.trim() === '' ? stdout : stderr).trim().split('\n').at(-1) ?? ''
-  const { class: failureClass, hint } = MEANINGS[exitCode] ?? { class: 'unclassified' as const }
+  const { class: failureClass, hint } = MEANINGS[exitCode] ?? { class: 'unreachable' as const }
   throw new BackendError({
     class: failureClass,
     message: `the runner was not started: ${words === '' ? `exit code ${exitCode}` : words}`,

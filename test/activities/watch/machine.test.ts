@@ -8,6 +8,7 @@ import type { Observation } from '../../../core/observation'
 import type { Order } from '../../../core/job/plan'
 import { CLOCK_SLACK_MS } from '../../../core/time/time'
 import { listCheckpoints } from '../../../storage/checkpoints'
+import { putDocument } from '../../../storage/json'
 import { layout } from '../../../storage/layout'
 import { saveCheckpoint, UNTRAINED } from '../../backends/scripted/checkpoints'
 import { Place, QUICK } from '../place'
@@ -83,6 +84,48 @@ describe('a watch', () => {
     expect(await watch().check(RUNNING, true)).toBeUndefined()
     await place.result(order)
     expect(await watch().check(RUNNING, true)).toEqual({ kind: 'over', end: { kind: 'succeeded' } })
+  })
+})
+
+describe('a machine that reported that it starts no runner', () => {
+  const say = (words: string): Promise<void> => place.store.put(layout.lastWords(order.jobId, 1), words)
+  const failed = (words: string): object => ({
+    kind: 'over',
+    end: { kind: 'failed', failure: { class: 'unreachable', code: 'start-failed', message: words } },
+  })
+
+  it('ends its attempt half a minute later, unless another machine of the order claims it', async () => {
+    const one = watch()
+    await say('the image has no python3\n\u001b[31m')
+    expect(await one.check(RUNNING, true)).toBeUndefined()
+    nowMs += 29_999
+    expect(await one.check(RUNNING, true)).toBeUndefined()
+    nowMs += 1
+    expect(await one.check(RUNNING, true)).toMatchObject(
+      failed('The machine started no runner: the image has no python3 [31m.'),
+    )
+    await putDocument(place.store, layout.claim(order.jobId, 1), { machine: 'another' })
+    expect(await one.check(RUNNING, true)).toBeUndefined()
+  })
+
+  it('is believed no more once its runner beats', async () => {
+    const one = watch()
+    await say('nonsense')
+    await one.check(RUNNING, true)
+    nowMs += 60_000
+    await place.beat(order, { seq: 1 })
+    expect(await one.check(RUNNING, true)).toEqual({ kind: 'running' })
+    expect(await one.check(RUNNING, true)).toBeUndefined()
+  })
+
+  it('is not read if it says too much', async () => {
+    const one = watch()
+    await say('x'.repeat(5_000))
+    await one.check(RUNNING, true)
+    nowMs += 30_000
+    expect(await one.check(RUNNING, true)).toMatchObject(
+      failed('The machine started no runner: its message is too long.'),
+    )
   })
 })
 

@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Claim } from '../../../core/documents'
 import type { SignedUrls } from '../../../storage/store'
@@ -24,14 +24,24 @@ export class WireStore extends MemoryStore {
 
   async listen(): Promise<void> {
     this.#server = createServer((request, response) => {
-      const method = request.method === 'DELETE' ? 'DELETE' : 'GET'
-      void this.ask(method, `${this.#root}${request.url}`).then((body) => {
-        response.writeHead(body === undefined && method === 'GET' ? 404 : 200)
-        response.end(body)
-      })
+      void this.#answer(request, response)
     })
     await new Promise<void>((resolve) => this.#server!.listen(0, '127.0.0.1', resolve))
     this.#root = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = 'GET' } = request
+    if (method === 'PUT') {
+      const key = decodeURIComponent(request.url!.slice(1).split('?')[0]!)
+      await this.put(key, Buffer.concat(await request.toArray()))
+      response.end()
+      return
+    }
+    const asked = method === 'DELETE' ? 'DELETE' : 'GET'
+    const body = await this.ask(asked, `${this.#root}${request.url}`)
+    response.writeHead(body === undefined && asked === 'GET' ? 404 : 200)
+    response.end(body)
   }
 
   async close(): Promise<void> {
@@ -41,7 +51,7 @@ export class WireStore extends MemoryStore {
 
   override async signUrls(key: string, forMs: number): Promise<SignedUrls> {
     const url = `${this.#root}/${encodeURIComponent(key)}?until=${Date.now() + forMs}`
-    return { read: url, delete: url }
+    return { read: url, write: url, delete: url }
   }
 
   override async get(key: string): Promise<Buffer | undefined> {

@@ -80,16 +80,16 @@ export class MemoryStore implements ObjectStore {
   async signUrls(key: string, forMs: number): Promise<SignedUrls> {
     this.#check(key)
     const url = `${this.url}/${encodeURIComponent(key)}?until=${this.#now() + forMs}`
-    return { read: url, delete: url }
+    return { read: url, write: url, delete: url }
   }
 
   /** What any holder of a signed URL can do: nothing, once it has expired. */
-  async ask(method: 'GET' | 'DELETE', signed: string): Promise<Buffer | undefined> {
+  async ask(method: 'GET' | 'PUT' | 'DELETE', signed: string, body = ''): Promise<Buffer | undefined> {
     const { pathname, searchParams } = new URL(signed)
     const key = decodeURIComponent(pathname.slice(1))
     if (this.#now() > Number(searchParams.get('until'))) return undefined
     if (method === 'GET') return this.get(key)
-    await this.delete(key)
+    await (method === 'PUT' ? this.put(key, body) : this.delete(key))
     return undefined
   }
 

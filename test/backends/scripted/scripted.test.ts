@@ -70,7 +70,7 @@ const memory = new MemoryStore(Date.now)
 testStoreContract(
   'the memory store',
   () => memory,
-  (method, url) => memory.ask(method, url),
+  (method, url, body) => memory.ask(method, url, body),
 )
 
 describe('a scripted machine', () => {

@@ -21,6 +21,7 @@ import { namespacesFor } from './namespaces'
 import { nvidiaSmi } from './nvidia-smi'
 import { Shutdown } from './shutdown'
 import type { Ground } from './systemd/launch'
+import { journalctl } from './systemd/journalctl'
 import { Manager } from './systemd/manager'
 import { systemctl } from './systemd/systemctl'
 import { systemdRun } from './systemd/systemd-run'
@@ -31,7 +32,7 @@ const TOOLBOX = '/run/machine'
 const JOURNAL = 'journal'
 /** The names of the program that turns the machine off. */
 const SHUTDOWN_PROGRAMS = ['shutdown', 'poweroff', 'halt', 'reboot']
-const MANAGED = ['systemd-run', 'systemctl', ...SHUTDOWN_PROGRAMS]
+const MANAGED = ['systemd-run', 'systemctl', 'journalctl', ...SHUTDOWN_PROGRAMS]
 
 /** The parts that exist once the boot has begun. */
 interface Parts {
@@ -193,6 +194,8 @@ export class RunningMachine implements Machine {
         return systemdRun(call, manager)
       case 'systemctl':
         return systemctl(call, manager)
+      case 'journalctl':
+        return journalctl(call, this.parts!.ground)
       case 'nvidia-smi':
         return nvidiaSmi(call, this.spec.gpus ?? [])
       case 'registry':

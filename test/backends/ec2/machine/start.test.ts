@@ -24,6 +24,8 @@ import { Ec2Harness, type PaperHarness, type PaperOptions } from '../harness'
 import { jobRootBeside } from '../../../support/job-root'
 
 const PROGRAM = 'the runner program'
+/** A unit of the runner has begun at once. */
+const BEGINS = 'for each; do [ "$before" != --root ] || : >"$each/runner.json"; before=$each; done'
 const KEY = '0123456789abcdef'.repeat(4)
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
@@ -45,7 +47,7 @@ describe('the start of a runner on EC2', () => {
     folder = mkdtempSync(join(tmpdir(), 'crucible-ec2-'))
     state = join(folder, 'state')
     mkdirSync(join(folder, 'bin'))
-    program('systemd-run', 'printf "%s\\n" "$@" >"$LOG/systemd-run"; echo x >>"$LOG/runs"')
+    program('systemd-run', `printf "%s\\n" "$@" >"$LOG/systemd-run"; echo x >>"$LOG/runs"; ${BEGINS}`)
     program('systemctl', 'test -e "$LOG/active"')
     writeFileSync(join(folder, 'runner.pyz'), PROGRAM)
     programUrl = pathToFileURL(join(folder, 'runner.pyz')).href
@@ -117,7 +119,7 @@ describe('the start of a runner on EC2', () => {
       '--job-root',
       jobRootBeside(root(), order.jobId),
       '--power-off',
-      'shutdown -h now',
+      `test -e ${root()}/runner.json || sleep 5; shutdown -h now`,
       '--secret-key-file',
       join(root(), 'secret.key'),
     ])
@@ -215,12 +217,12 @@ describe('the start of a runner on EC2', () => {
       'systemd refuses',
       () => program('systemd-run', 'echo "Failed to start transient service unit" >&2; exit 1'),
       {
-        class: 'unclassified',
+        class: 'unreachable',
         code: 'start-13',
         message: expect.stringContaining('Failed to start transient'),
       },
     ],
-    ['there is no Python', () => program('python3', 'exit 127'), { class: 'invalid', code: 'start-127' }],
+    ['there is no Python', () => program('python3', 'exit 127'), { class: 'unreachable', code: 'start-127' }],
   ])('names the owner of the trouble it is when %s', async (_name, breakIt, failure) => {
     breakIt()
     await expect(start(order, await withoutKey())).rejects.toMatchObject({ failure })
