@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path'
 import { CrucibleError } from '../client/errors'
 import { formatProblem, parseJobFile } from '../client/job/file'
+import { undecodableName } from '../core/file-error'
 import {
   analyze,
   analyzeAndSuggest,
@@ -67,7 +68,8 @@ function targetOf(named: string, scriptArguments: readonly string[], nowMs: numb
   if (!('text' in read))
     throw new CrucibleError(
       'usage',
-      `There is no file ${named} here. Name a script, a folder or a job file by its path from ${process.cwd()}.`,
+      undecodableName(named) ??
+        `There is no file ${named} here. Name a script, a folder or a job file by its path from ${process.cwd()}.`,
     )
   const ending = extname(named).toLowerCase()
   if (JOB_FILES.includes(ending)) return targetOfJob(named, read.text, nowMs)

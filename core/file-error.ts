@@ -40,3 +40,13 @@ export function fileErrorInWords(error: unknown): string | undefined {
   if (typeof code !== 'string' || WORDS[code] === undefined) return undefined
   return typeof path === 'string' ? `${path}: ${WORDS[code]}` : WORDS[code]
 }
+
+/**
+ * Returns what is wrong with a path that does not exist because a name in it is not UTF-8; undefined for any other path. Node replaces each
+ * such byte in arguments and in its working folder, so the name leads to no file.
+ */
+export function undecodableName(path: string): string | undefined {
+  return path.includes('\uFFFD')
+    ? `The name of ${path} is not UTF-8, so it cannot be opened. Rename it.`
+    : undefined
+}

@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CodedError } from '../core/errors'
+import { undecodableName } from '../core/file-error'
 import type { BundleRef } from '../core/job/job'
 import { OWN_IGNORE } from './bundle-rules'
 import { SECRET_BYTES_MAX, secretReason } from './bundle-secrets'
@@ -117,7 +118,10 @@ export async function storeBundleAt(store: ObjectStore, key: string, bundle: Bun
 
 async function checkFolder(directory: string): Promise<void> {
   const stats = await stat(directory).catch((error: unknown) => {
-    throw new BundleError(`There is no folder ${directory} to send along: correct workdir.`, { cause: error })
+    const misnamed = undecodableName(directory)
+    throw new BundleError(misnamed ?? `There is no folder ${directory} to send along: correct workdir.`, {
+      cause: error,
+    })
   })
   if (!stats.isDirectory()) throw new BundleError(`${directory} is not a folder: correct workdir.`)
 }

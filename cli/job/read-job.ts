@@ -16,6 +16,7 @@ import {
 } from '../../client/job/file'
 import { preflight } from '../../client/job/preflight'
 import type { Submission } from '../../client/job/submit'
+import { undecodableName } from '../../core/file-error'
 import type { JobSpec } from '../../core/job/job'
 import type * as filling from '../filling'
 import type * as registry from '../../backends/registry'
@@ -187,7 +188,8 @@ export async function readText(file: string, what = 'job file or script'): Promi
     if (code === 'ENOENT')
       throw new CrucibleError(
         'usage',
-        `There is no file ${file} here. Name a ${what} by its path from ${process.cwd()}.`,
+        undecodableName(file) ??
+          `There is no file ${file} here. Name a ${what} by its path from ${process.cwd()}.`,
         { cause: error },
       )
     if (code === 'EISDIR') throw new CrucibleError('usage', `${file} is a folder: name the ${what} in it.`)

@@ -1,4 +1,4 @@
-import type { Billing, Diagnosis, Phase } from '../../core/documents'
+import type { Billing, Phase } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
 import { formatUsd } from '../../core/money/money'
 import type { RecordEntry } from '../../core/job/record'
@@ -11,6 +11,7 @@ import { eachOf } from '../../storage/parallel'
 import { readRecords } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
 import type { Context } from '../context'
+import { readDiagnosis } from './diagnosis'
 import { submissionOf } from './history'
 import { attemptsOf } from './logs'
 import { noSuchJob } from './read-view'
@@ -145,9 +146,7 @@ async function restoreEvents(store: ObjectStore, jobId: string, attempt: number)
 }
 
 async function diagnosisEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
-  // Only our own activities write this document.
-  const read = (text: string): Diagnosis => JSON.parse(text) as Diagnosis
-  const diagnosis = await readDocument(store, layout.diagnosis(jobId, attempt), read).catch(ignoreBadDocument)
+  const diagnosis = await readDiagnosis(store, jobId, attempt)
   if (diagnosis === undefined) return []
   const { atMs, machine, lastWords, text: detail } = diagnosis
   const text = `The machine left no result; its diagnosis (${machine})`

@@ -8,6 +8,7 @@ from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from .amounts import in_bytes
 from .checkpoint.manifest import time_of
+from .checkpoint.scan import shown
 from .clock import Clock
 from .control.saving import Saving
 from .documents import is_utf8
@@ -45,7 +46,7 @@ def find_artifacts(
     for name in sorted(os.listdir(output)) if os.path.isdir(output) else []:
         remarks += _add(found, output, os.path.join(output, name), walls)
     for name in [name for name in found if not is_utf8(name)]:
-        remarks.append("the artifact %s is not kept: its name is not UTF-8; rename it" % os.fsencode(name))
+        remarks.append("the artifact %s is not kept: its name is not UTF-8; rename it" % shown(name))
         del found[name]
     return found, remarks
 
@@ -104,14 +105,14 @@ def _add(found: Dict[str, str], base: str, top: str, walls: Walls) -> List[str]:
     while waiting:
         path = waiting.pop()
         if os.path.islink(path) and not walls.holds(path):
-            remarks.append("%s is not kept: it points outside the job's directories" % os.path.relpath(path, base))
+            remarks.append("%s is not kept: it points outside the job's directories" % shown(os.path.relpath(path, base)))
         elif os.path.isfile(path):
             found[os.path.relpath(path, base).replace(os.sep, "/")] = path
         elif os.path.isdir(path) and (path == top or not os.path.islink(path)):
             try:
                 waiting += [os.path.join(path, name) for name in os.listdir(path)]
             except OSError as error:
-                remarks.append("the contents of %s are not kept: %s" % (os.path.relpath(path, base), error))
+                remarks.append("the contents of %s are not kept: %s" % (shown(os.path.relpath(path, base)), error.strerror))
     return remarks
 
 

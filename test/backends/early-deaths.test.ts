@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { settleAttempt } from '../../activities/settle/settle'
 import { MachineWatch } from '../../activities/watch/machine'
+import type { Backend } from '../../backends/backend'
 import { failureOf } from '../../backends/errors'
 import type { Settlement } from '../../core/activities'
 import type { AttemptEnd } from '../../core/job/ledger'
@@ -44,6 +45,8 @@ const textOf = ({ program = 'missing' }: Death): string => program
 
 interface Place {
   harness: Harness & { dispose(): Promise<void> }
+  /** That of the harness, or another one over the same cloud. */
+  backend: Backend
   order: Order
 }
 
@@ -52,7 +55,7 @@ type Opened = (death: Death) => Promise<Place>
 const withStore = async (harness: LambdaHarness | ModalHarness, death: Death): Promise<Place> => {
   const runnerSha256 = digest(textOf(death))
   if (death.program !== undefined) await harness.store.put(layout.runner(runnerSha256), death.program)
-  return { harness, order: await harness.order({ runnerSha256 }) }
+  return { harness, backend: harness.backend, order: await harness.order({ runnerSha256 }) }
 }
 
 const folders: string[] = []
@@ -71,11 +74,11 @@ const BACKENDS: Readonly<Record<string, Opened>> = {
     stores.push(empty)
     await empty.listen()
     const { read } = await empty.signUrls('no-runner', MINUTE_MS)
-    harness.backend = await harness.reopen(
+    const backend = await harness.reopen(
       {},
       { runnerUrl: async () => (death.program === undefined ? read : `data:text/plain;base64,${body}`) },
     )
-    return { harness, order: await harness.order({ runnerSha256 }) }
+    return { harness, backend, order: await harness.order({ runnerSha256 }) }
   },
   lambda: async (death) => withStore(await LambdaHarness.make(), death),
   modal: async (death) => withStore(await ModalHarness.make(), death),
@@ -85,13 +88,14 @@ const BACKENDS: Readonly<Record<string, Opened>> = {
     const program = join(folder, 'runner.pyz')
     writeFileSync(program, textOf(death))
     const harness = await LocalHarness.make(program)
-    return { harness, order: await harness.order() }
+    return { harness, backend: harness.backend, order: await harness.order() }
   },
 }
 
 /** Follows an attempt as its workflow does: start, watch, settlement. Time passes faster while nothing happens. */
-async function follow({ harness, order }: Place): Promise<{ settlement: Settlement; tookMs: number }> {
-  const { backend, store } = harness
+async function follow(place: Place): Promise<{ settlement: Settlement; tookMs: number }> {
+  const { harness, backend, order } = place
+  const { store } = harness
   const outcome = await backend.launch(order, { ...patiently(), send: `${order.attemptId}-s1` })
   if (outcome.kind !== 'launched') throw new Error(JSON.stringify(outcome))
   const { handle } = outcome
@@ -99,15 +103,12 @@ async function follow({ harness, order }: Place): Promise<{ settlement: Settleme
   let aheadMs = 0
   const now = (): number => Date.now() + aheadMs
   const timing = { ...DEFAULT_TIMING, ...order.runner, powerOffMs: 0, observeMs: 50, goneConfirmMs: 100 }
-  const end = await endOf(
-    { harness, order },
-    {
-      handle,
-      now,
-      timing,
-      pass: () => (aheadMs += SECOND_MS),
-    },
-  )
+  const end = await endOf(place, {
+    handle,
+    now,
+    timing,
+    pass: () => (aheadMs += SECOND_MS),
+  })
   const tookMs = now() - beganAtMs
   const maskSecrets = async (_jobId: string, text: string): Promise<string> => text
   const settlement = await settleAttempt(
@@ -119,7 +120,7 @@ async function follow({ harness, order }: Place): Promise<{ settlement: Settleme
 }
 
 async function endOf(
-  { harness: { backend, store }, order }: Place,
+  { harness: { store }, backend, order }: Place,
   {
     handle,
     now,

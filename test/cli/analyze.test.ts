@@ -27,6 +27,7 @@ describe('crucible analyze', () => {
 
   it.each([
     ['missing.py', /There is no file .*missing\.py here/],
+    ['caf\uFFFD.py', /name of .*caf.\.py is not UTF-8.* Rename it/],
     ['empty', /empty has no Python program/],
     ['loop.py', /loop\.py is a symbolic link that leads back to itself/],
     ['binary.py', /binary\.py is a binary file/],

@@ -43,6 +43,20 @@ export const REAL_HABITS: readonly RealHabit[] = [
   },
   {
     ...REAL,
+    name: 'lightning_best',
+    environment: 'torch',
+    libraries: ['torch', 'lightning'],
+    check: LIGHTNING,
+  },
+  {
+    ...REAL,
+    name: 'transformers_best',
+    environment: 'torch',
+    libraries: ['torch', 'transformers', 'accelerate'],
+    check: 'from transformers import Trainer',
+  },
+  {
+    ...REAL,
     name: 'accelerate_states',
     environment: 'torch',
     libraries: ['torch', 'accelerate'],

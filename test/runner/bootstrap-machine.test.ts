@@ -236,7 +236,7 @@ describe('the last words of a machine that starts no runner', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     lastWordsUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/words?X-Amz-Signature=ab&x=1`
   })
-  afterEach(() => server.close())
+  afterEach(() => void server.close())
 
   /** Programs of the host that stay on a machine without Python. */
   const keep = (...names: string[]): string => {

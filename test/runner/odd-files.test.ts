@@ -18,6 +18,7 @@ import os
 os.chdir(os.environ['CRUCIBLE_OUTPUT_DIR'])
 for name in (b'bad\\xff.txt', b'good.txt', 'ü ß\\n#?.txt'.encode()):
     open(name, 'w').write('kept')
+os.symlink('/etc', b'far\\xff')
 open(os.path.join(os.environ['CRUCIBLE_CHECKPOINT_DIR'].encode(), b'bad\\xff.pt'), 'w').close()
 "`,
     })
@@ -26,7 +27,8 @@ open(os.path.join(os.environ['CRUCIBLE_CHECKPOINT_DIR'].encode(), b'bad\\xff.pt'
     expect(result.artifacts.map(({ path }) => path)).toEqual(['good.txt', 'ü ß\n#?.txt'])
     expect(await world.artifact('ü ß\n#?.txt')).toBe('kept')
     const remarks = await machine.remarks()
-    expect(remarks).toMatch(/the artifact b'bad\\xff\.txt' is not kept: its name is not UTF-8/)
+    expect(remarks).toMatch(/the artifact bad\\xff\.txt is not kept: its name is not UTF-8/)
+    expect(remarks).toMatch(/far\\xff is not kept: it points outside the job's directories/)
     expect(remarks).toMatch(/Left out of the checkpoints: bad\\xff\.pt \(its name is not UTF-8: rename it\)/)
     expect(result.warning?.kind).toBe('left-out')
   })

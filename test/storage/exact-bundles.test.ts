@@ -113,6 +113,19 @@ describe('a bundle', () => {
     expect(await Promise.all(times)).toEqual([1_600_000_000_123, 1_600_000_000_124])
   })
 
+  it('lets make on the machine repeat no step whose output is newer than its input', async () => {
+    await write({
+      Makefile:
+        'prep.txt: raw.csv\n\techo AGAIN; cp raw.csv prep.txt\ntrain: prep.txt\n\techo training\n.PHONY: train\n',
+      'prep.txt': 'prepared',
+      'raw.csv': 'raw',
+    })
+    const times = { 'raw.csv': 1, 'prep.txt': 1.5 }
+    for (const [path, at] of Object.entries(times)) await utimes(join(root, path), 1e9, 1e9 + at)
+    const out = await unpacked(await pack())
+    expect(execFileSync('make', ['-s', 'train'], { cwd: out, encoding: 'utf8' })).toBe('training\n')
+  })
+
   it('leaves out names that are not UTF-8, and names them', async () => {
     await write({ 'train.py': '' })
     await writeFile(

@@ -7,6 +7,7 @@ import { formatInstant } from '../../../core/time/time'
 import { countArgument } from '../../kit/arguments'
 import type { Cli } from '../../cli'
 import { examples } from '../../examples'
+import type * as diagnosing from '../../../client/job/diagnosis'
 import type * as clientLogs from '../../../client/job/logs'
 import type * as following from '../../job/follow'
 
@@ -73,6 +74,11 @@ async function logs(cli: Cli, meant: string, asked: Options): Promise<void> {
   if (count === 0) {
     const { state, message } = await readView(context, jobId)
     out.note(`No lines: ${state}. ${message}`)
+    const { readMachineOutput } = require('../../../client/job/diagnosis') as typeof diagnosing
+    const output = await readMachineOutput(context.store, jobId)
+    if (output === undefined) return
+    out.note(`Output of machine ${output.machine} of attempt ${output.attempt}, whose runner left no result:`)
+    for (const line of output.lines) out.note(`  ${line}`)
   }
 }
 

@@ -242,6 +242,7 @@ describe('what is no job', () => {
   it.each([
     ['nothing', [], /Nothing to submit/],
     ['a file that is not there', ['job.yaml'], /There is no file job.yaml here/],
+    ['a file whose name is not UTF-8', ['caf\uFFFD.yaml'], /name of caf.\.yaml is not UTF-8.* Rename it/],
     ['another kind of file', ['HOME/notes.txt'], /neither a job file/],
     ['arguments for a job file', ['HOME/job.yaml', '--', 'x'], /require a script/],
     ['a folder', ['HOME'], /is a folder/],
