@@ -193,6 +193,11 @@ export interface Beat extends RunnerTimes, CheckpointNews, TrackerNews {
   rebalanceAtMs?: number
   /** Progress of the current upload; missing while nothing is saved. */
   saving?: UploadProgress
+  /**
+   * The runner does not answer its timekeeper since then (same clock as `clockMs`): the beat has its last facts. Missing while it
+   * answers.
+   */
+  stalledSinceMs?: number
   /** The runner's wall clock, for display and for estimating clock skew. */
   clockMs: number
   /** Milliseconds since the runner started, monotonic. */

@@ -185,6 +185,7 @@ const beat: z.ZodType<Beat> = z.object({
   leaseSeq: whole,
   logLines: whole,
   rebalanceAtMs: whole.optional(),
+  stalledSinceMs: whole.optional(),
   saving: saving.optional(),
   clockMs: whole,
   uptimeMs: whole,

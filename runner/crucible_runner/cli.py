@@ -20,7 +20,7 @@ def main(arguments: List[str]) -> int:
 
         return machine_timer(*arguments[2:])
     options = _parser().parse_args(arguments[1:])
-    from .process.guard import Options, run_guarded
+    from .process.guard import Options, Work, run_guarded
 
     return run_guarded(
         Options(
@@ -36,7 +36,7 @@ def main(arguments: List[str]) -> int:
             user=options.user,
             job_root=options.job_root,
         ),
-        _run,
+        Work(_run, _keep_time),
         arguments,
     )
 
@@ -46,6 +46,12 @@ def _run(options, post) -> int:
     from .runner import run
 
     return run(options, post)
+
+
+def _keep_time(options, post) -> int:
+    from .control.timekeeper import keep_time
+
+    return keep_time(options, post)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -34,7 +34,7 @@ class Context:
         self.phases = Phases(clock)
         self.progress = Progress(self.paths.progress, clock)
         self.signals = Signals()
-        self.duties = LastDuties(options, post)
+        self.duties = LastDuties(options, post, post.tell)
         self._log = open(self.paths.log, "a", encoding="utf-8", errors="backslashreplace")
 
     def remark(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""The last resort against a store that hangs instead of failing: a runner that waits for it would keep an expensive machine."""
+"""The last resorts: the duties of a dead guard, and the end of a runner whose timekeeper does not end it."""
 
 import os
 import sys
@@ -12,40 +12,49 @@ from .process.container import remove_container
 from .process.guard import Options, Post, power_off
 
 # By the end of the time for the result, every step that can be abandoned has been abandoned.
-_OVERDUE_MS = 5_000
+OVERDUE_MS = 5_000
 _LOOK_SECONDS = 0.5
 
 
 class LastDuties:
-    """The guard's duties after the end of the runner. The runner performs them if the guard is dead."""
+    """The guard's duties after the end of the runner. Runner or timekeeper perform them if the guard is dead."""
 
-    def __init__(self, options: Options, post: Post) -> None:
+    def __init__(self, options: Options, post: Post, tell: Callable[[dict], None]) -> None:
+        """`tell` reports facts to the other processes that may have these duties."""
         self._options = options
         self._post = post
-        self._container: Optional[str] = None
+        self._tell = tell
+        self.container: Optional[str] = None
         self._is_foreign = False
+        self._lock = threading.Lock()
+        self._is_done = False
 
     def remember_container(self, name: str) -> None:
         """A container of this name may have to be ended."""
-        self._container = name
-        self._post.tell({"container": name})
+        self.container = name
+        self._tell({"container": name})
 
     def mark_foreign(self) -> None:
         """The attempt belongs to another machine: processes under its name must not be ended here."""
         self._is_foreign = True
-        self._post.tell({"foreign": True})
+        self._tell({"foreign": True})
 
-    def do(self) -> None:
-        if os.getppid() != self._post.guard:
-            if self._container is not None:
-                remove_container(self._container)
+    def do(self, is_guard_stuck: bool = False) -> None:
+        """Performs them once, unless the guard lives and is not stuck."""
+        with self._lock:
+            if self._is_done or not (is_guard_stuck or os.getppid() != self._post.guard):
+                return
+            if self.container is not None:
+                remove_container(self.container)
             if not self._is_foreign:
                 processes.end_all(self._options.attempt_id, [], [])
             power_off(self._options.power_off)
+            self._is_done = True
 
 
 class Deadman:
-    """Ends the process when the attempt must be over, even while a thread waits for something that never comes."""
+    """Ends the runner when the attempt must be over, even while a thread waits for something that never comes. The timekeeper does so earlier,
+    unless it hangs."""
 
     def __init__(self, clock: Clock, duties: LastDuties, order_until_ms: float) -> None:
         """`order_until_ms` (monotonic) limits a runner without an order."""
@@ -59,7 +68,7 @@ class Deadman:
         self._end_ms = end_ms
 
     def _run(self) -> None:
-        while self._clock.mono_ms() <= self._end_ms() + _OVERDUE_MS:
+        while self._clock.mono_ms() <= self._end_ms() + OVERDUE_MS:
             time.sleep(_LOOK_SECONDS)
         print("the runner hangs and is overdue: ending the machine", file=sys.stderr)
         sys.stderr.flush()

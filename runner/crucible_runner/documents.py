@@ -239,7 +239,7 @@ BEAT = record(
         "clockMs": whole(),
         "uptimeMs": whole(),
     },
-    optional=dict(_TIMES, **_CHECKPOINT_NEWS, **_TRACKERS, phases=_PHASES, rebalanceAtMs=whole(), saving=_SAVING),
+    optional=dict(_TIMES, **_CHECKPOINT_NEWS, **_TRACKERS, phases=_PHASES, rebalanceAtMs=whole(), saving=_SAVING, stalledSinceMs=whole()),
 )
 
 _RESTORE = record(

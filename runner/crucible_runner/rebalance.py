@@ -4,8 +4,7 @@ from typing import Optional
 
 from .checkpointing import Checkpointing
 from .context import Context
-from .control.beats import Beats
-from .control.stop import Stop
+from .control.timekeeping import Timekeeping
 from .documents import dump
 from .paths import write_whole
 
@@ -19,12 +18,11 @@ _ANSWERS = {
 class Rebalance:
     """A recommendation is not an interruption notice: the machine may stay for days."""
 
-    def __init__(self, context: Context, order: dict, stop: Stop, checkpointing: Checkpointing, beats: Beats) -> None:
+    def __init__(self, context: Context, order: dict, timekeeping: Timekeeping, checkpointing: Checkpointing) -> None:
         self._context = context
         self._order = order
-        self._stop = stop
+        self._timekeeping = timekeeping
         self._checkpointing = checkpointing
-        self._beats = beats
         self.at_ms: Optional[int] = None
         """The time of the recommendation; None without one."""
 
@@ -33,9 +31,9 @@ class Rebalance:
         self.at_ms = at_ms
         words = "the provider may take this machine back soon (a rebalance recommendation): %s"
         self._context.remark(words % _ANSWERS[answer])
-        self._beats.send_soon()
+        self._timekeeping.send_soon()
         if answer == "move":
-            self._stop.on_document("migrated", self._order["drainMs"])
+            self._timekeeping.ask_to_stop("migrated", self._order["drainMs"])
         elif answer == "save":
             self._ask_for_checkpoint(at_ms)
 

@@ -8,19 +8,14 @@ from .endings import Ending
 
 
 def beat_facts(attempt: Attempt) -> dict:
-    """Returns all fields of a beat except its number."""
-    context, stopping = attempt.context, attempt.stopping
-    clock = context.clock
+    """Returns the fields of a beat that the timekeeper does not know."""
+    context = attempt.context
     beat = {
         "attemptId": context.options.attempt_id,
         "phase": context.phases.now,
         "gpus": attempt.gpus.now,
         **_facts(attempt),
-        "limitsSeq": stopping.limits.seq,
-        "leaseSeq": stopping.lease.seq,
         "logLines": context.book.lines,
-        "clockMs": clock.wall_ms(),
-        "uptimeMs": max(0, clock.mono_ms() - context.memory.started_ms),
         "phases": context.phases.document(),
     }
     if attempt.rebalance.at_ms is not None:

@@ -7,6 +7,7 @@ from .attempt import Attempt
 from .clock import Clock
 from .context import Context
 from .control.claim import ClaimedElsewhere
+from .control.timekeeper import BEGIN_PATIENCE_MS
 from .deadman import Deadman
 from .documents import ORDER, dump, parse
 from .endings import Ending
@@ -17,8 +18,6 @@ from .shapes import DocumentError
 from .stages import Stages, failure_of_runner
 from .store.retry import GaveUp, persist
 
-# Time after which a machine that cannot reach the store, or has no order there, gives up.
-_ORDER_PATIENCE_MS = 60 * 60_000
 _ABSENT_PATIENCE_MS = 15_000
 _ABSENT_SCAN_SECONDS = 0.2
 _REFUSAL_PATIENCE_MS = 60_000
@@ -41,13 +40,13 @@ def run(options: Options, post: Post) -> int:
 class Life:
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._until_ms = context.clock.mono_ms() + _ORDER_PATIENCE_MS
+        self._until_ms = context.clock.mono_ms() + BEGIN_PATIENCE_MS
 
     def live(self) -> int:
         context = self._context
         deadman = Deadman(context.clock, context.duties, self._until_ms)
         if not context.memory.is_first_start:
-            processes.end_all(context.options.attempt_id, [], [context.post.guard])
+            processes.end_all(context.options.attempt_id, [], context.post.keep)
         try:
             body = self._read_order()
             if self._has_result():
@@ -55,8 +54,8 @@ class Life:
                 return 0
             context.claim(self._is_starting_over)
             attempt = Attempt(context, parse(ORDER, body))
-            deadman.follow(attempt.stopping.end_ms)
-            attempt.start(lambda: _beat(attempt))
+            deadman.follow(attempt.timekeeping.end_ms)
+            attempt.start(lambda: beat_facts(attempt))
         except ClaimedElsewhere as error:
             print("there is nothing to do: %s" % error, file=sys.stderr)
             return 0
@@ -105,8 +104,3 @@ class Life:
             context.trouble("putting the result"),
         )
         return 1
-
-
-def _beat(attempt: Attempt) -> dict:
-    attempt.checkpointing.restores.retry()
-    return beat_facts(attempt)

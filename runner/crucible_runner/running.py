@@ -138,7 +138,7 @@ class Running:
 
     def _workload(self, waits: bool = False) -> Workload:
         context, post = self._context, self._context.post
-        machine = Machine(context.options.attempt_id, post.guard, post.lock, post.group, waits=waits)
+        machine = Machine(context.options.attempt_id, post.guard, post.timekeeper, post.lock, post.group, waits=waits)
         if self._docker is None:
             machine = machine._replace(user=context.options.user)
         return Workload(machine, Sink(context.book, context.progress, self._attempt.tracking.see), self._docker)
@@ -262,7 +262,7 @@ class Running:
             progress.step()
             if progress.first_step_at_ms is not None:
                 self._checkpointing.restores.end("went-on")
-                self._attempt.beats.send_soon()
+                self._attempt.timekeeping.send_soon()
 
     def _is_tracker_refused(self, end: End) -> bool:
         if end.status == 0 or end.was_asked_to_stop or self._context.progress.first_step_at_ms is not None:

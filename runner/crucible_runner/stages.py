@@ -65,8 +65,7 @@ class Stages:
             allowed = (in_words(waited_ms), in_words(order["startWithinMs"] + order.get("queueMs", 0)))
             raise Stopped("late", "The machine started %s after its order; %s were allowed." % allowed)
         # First of all: a command that must be stopped must not be started.
-        persist(stopping.watch.poll, stopping.is_hopeless, context.trouble("reading drain.json"))
-        stopping.watch.start(order["beatMs"], context.clock)
+        stopping.stop.wait_for_first_look(stopping.is_hopeless)
         self._check()
         facts = self._fetch()
         resuming = Resuming(self._attempt)
@@ -221,7 +220,7 @@ class Stages:
 
     def _put_result(self, ending: Ending, is_over: IsOver) -> None:
         attempt = self._attempt
-        attempt.beats.end()
+        attempt.timekeeping.end_beats()
         context, body = attempt.context, dump(result_of(attempt, ending, self._artifacts, self._warning))
         trouble = context.trouble("putting the result")
         put = lambda: context.store.put_if_absent(context.keys.result, body)  # noqa: E731

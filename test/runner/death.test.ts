@@ -29,9 +29,10 @@ os.wait()
 async function launchStubborn(
   world: World,
   run = 'python3 stubborn.py & python3 stubborn.py; true',
+  ...args: string[]
 ): Promise<Machine> {
   const bundle = await world.bundle({ 'stubborn.py': STUBBORN, 'daemon.py': DAEMON })
-  const machine = await world.launch({ bundle, run: `python3 daemon.py; ${run}` })
+  const machine = await world.launch({ bundle, run: `python3 daemon.py; ${run}` }, ...args)
   await machine.untilBeat(({ progress }) => progress !== null)
   return machine
 }
@@ -97,13 +98,34 @@ describe('no process of the machine is left', () => {
     await untilNothingIsLeft(machine, daemon)
   })
 
-  it('when runner and guard are killed together', async () => {
+  it('when the timekeeper is killed', async () => {
     const machine = await launchStubborn(createWorld())
     const daemon = await daemonOf(machine)
-    const runner = machine.runner()
-    process.kill(machine.guard.pid!, 'SIGKILL')
-    process.kill(runner, 'SIGKILL')
+    process.kill(machine.timekeeper(), 'SIGKILL')
+    await machine.exited
     await untilNothingIsLeft(machine, daemon)
+    expect(await machine.result()).toBeUndefined()
+  })
+
+  it('when the timekeeper is killed while the runner does not answer', async () => {
+    const machine = await launchStubborn(createWorld())
+    const daemon = await daemonOf(machine)
+    process.kill(machine.runner(), 'SIGSTOP')
+    process.kill(machine.timekeeper(), 'SIGKILL')
+    await machine.exited
+    await untilNothingIsLeft(machine, daemon)
+  })
+
+  it.each(['runner', 'timekeeper'] as const)('when %s and guard are killed together', async (other) => {
+    const world = createWorld()
+    const mark = join(world.folder, 'off')
+    const machine = await launchStubborn(world, undefined, '--power-off', `touch ${mark}`)
+    const daemon = await daemonOf(machine)
+    const pid = machine[other]()
+    process.kill(machine.guard.pid!, 'SIGKILL')
+    process.kill(pid, 'SIGKILL')
+    await untilNothingIsLeft(machine, daemon)
+    expect(existsSync(mark)).toBe(true)
   })
 
   it('when the guard was killed and the runner ends later', async () => {
@@ -170,18 +192,18 @@ sys.exit(0 if group else 1)`,
   ).status === 0
 const withGroups = HAS_GROUPS ? it : it.skip
 
-/** SIGKILL to guard, runner and leash, so that none of them can end anything. Returns the daemon that is left. */
+/** SIGKILL to guard, timekeeper, runner and leash, so that none of them can end anything. Returns the daemon that is left. */
 async function killAllWhoEnd(machine: Machine): Promise<number> {
   const daemon = await daemonOf(machine)
-  const three = [machine.guard.pid!, machine.runner(), leashOf(machine)]
-  for (const pid of three) process.kill(pid, 'SIGSTOP')
-  for (const pid of three) process.kill(pid, 'SIGKILL')
+  const four = [machine.guard.pid!, machine.timekeeper(), machine.runner(), leashOf(machine)]
+  for (const pid of four) process.kill(pid, 'SIGSTOP')
+  for (const pid of four) process.kill(pid, 'SIGKILL')
   await machine.exited
   await until(() => machineProcesses(machine.id).length === 0)
   return daemon
 }
 
-describe(`daemons that outlive guard, runner and leash${HAS_GROUPS ? '' : ' (skipped: no control group can be made)'}`, () => {
+describe(`daemons that outlive guard, timekeeper, runner and leash${HAS_GROUPS ? '' : ' (skipped: no control group can be made)'}`, () => {
   withGroups('are ended by the next runner, which is in the same directory', async () => {
     const world = createWorld()
     const bundle = await world.bundle({ 'daemon.py': DAEMON })

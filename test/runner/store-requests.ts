@@ -30,7 +30,7 @@ export async function askedOver(
   const watching = await FaultProxy.open(proxy.target)
   const store = openStore(decodeURIComponent(machine.storeUrl).replace(proxy.url, watching.url)) as S3Store
   const watch = new MachineWatch(
-    { store, now: Date.now, backend: place.backend },
+    { store, now: Date.now, monotonicMs: () => performance.now(), backend: place.backend },
     { order: { ...order, jobId: JOB, attempt: 1 }, handle, timing: DEFAULT_TIMING, isRunning: true },
   )
   const fromMs = Date.now()

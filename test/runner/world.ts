@@ -84,11 +84,20 @@ export class Machine {
     return `${this.#world.jobId}-${this.attempt}`
   }
 
-  /** The runner proper: the only child of its guard while both live. */
+  /** The runner proper: the younger one of its guard's two children. */
   runner(): number {
+    return this.#children()[1]!
+  }
+
+  /** The older one. */
+  timekeeper(): number {
+    return this.#children()[0]!
+  }
+
+  #children(): number[] {
     const found = machineProcesses(this.id).filter(({ parent }) => parent === this.guard.pid)
-    assert.equal(found.length, 1)
-    return found[0]!.pid
+    assert.equal(found.length, 2)
+    return found.map(({ pid }) => pid).sort((a, b) => a - b)
   }
 
   async beat(): Promise<Beat | undefined> {
@@ -270,8 +279,12 @@ export class World {
   }
 }
 
-/** Packs the runner once for a file of tests; gives each test a world of its own, and looks for processes left behind. */
-export function useWorlds(): (store?: ObjectStore) => World {
+/**
+ * Packs the runner once for a file of tests; gives each test a world of its own, and looks for processes left behind.
+ *
+ * @param driver a script that starts the runner of the checkout, instead of the packed one
+ */
+export function useWorlds(driver?: string): (store?: ObjectStore, jobId?: string) => World {
   // Jest's globals rather than its package, which cannot be imported outside of it: the habits use these machines as programs do.
   const { afterAll, afterEach, beforeAll } = globalThis as unknown as typeof Jest
   let folder = ''
@@ -286,8 +299,8 @@ export function useWorlds(): (store?: ObjectStore) => World {
     for (const world of ended) world.dispose()
   })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
-  return (store) => {
-    const world = new World(join(folder, 'runner.pyz'), store)
+  return (store, jobId) => {
+    const world = new World(driver ?? join(folder, 'runner.pyz'), store, jobId)
     worlds.push(world)
     return world
   }

@@ -50,6 +50,10 @@ class Memory:
             if told["spent"] is not None:
                 self.spent = Spent(told["spent"][0] + shift_ms, told["spent"][1])
 
+    def began_at(self, started_ms: int, started_wall_ms: int) -> None:
+        """The runner's process began at this time, on both clocks; its timekeeper counts from the same instants."""
+        self.started_ms, self.started_wall_ms = started_ms, started_wall_ms
+
     def ordered_ms(self, issued_at_ms: int) -> int:
         """Returns when the order was issued, on the monotonic clock. A wall clock that is behind makes it no later than the first start."""
         return self.started_ms - max(0, self.started_wall_ms - issued_at_ms)

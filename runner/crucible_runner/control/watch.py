@@ -18,6 +18,8 @@ _LOOK_SECONDS_MAX = 5.0
 # While the machine stops, a shorter window may arrive whose seconds count.
 _DRAINING_LOOK_SECONDS_MAX = 1.0
 _NOTICE_LOOK_SECONDS = 1.0
+# Before the first look has succeeded, the command is not started.
+_FIRST_LOOK_SECONDS = 0.25
 # AWS recommends polling non-urgent metadata every five seconds.
 _POLLS_PER_HINT = 5
 
@@ -49,19 +51,23 @@ class Watch:
         self._limits = limits
         self._moved = moved
 
-    def start(self, beat_ms: int, clock: Clock) -> None:
+    def start(self, beat_ms: int, clock: Clock, on_look: Callable[[], None]) -> None:
+        """Reads them at once, then repeatedly. `on_look` is called after each time that all were read."""
         pause = threading.Event()
         trouble = Trouble("reading the control plane's documents", self._remark, clock)
 
         def run() -> None:
+            has_looked = False
             while True:
-                most = _DRAINING_LOOK_SECONDS_MAX if self._stop.is_draining() else _LOOK_SECONDS_MAX
-                pause.wait(min(beat_ms / 1000, most))
                 try:
                     self.poll()
                     trouble.passed()
+                    has_looked = True
+                    on_look()
                 except Exception as error:  # whatever the error is: the documents must be read again
                     trouble.happened(error)
+                most = _DRAINING_LOOK_SECONDS_MAX if self._stop.is_draining() else _LOOK_SECONDS_MAX
+                pause.wait(min(beat_ms / 1000, most) if has_looked else _FIRST_LOOK_SECONDS)
 
         threading.Thread(target=run, name="documents", daemon=True).start()
 

@@ -1,16 +1,18 @@
-"""The guard: waits for the runner to end in any way, and then ends the machine's remaining processes."""
+"""The guard: waits for the runner or its timekeeper to end in any way, and then ends the machine's remaining processes."""
 
 import fcntl
 import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
 import traceback
 from typing import Callable, List, NamedTuple, Optional
 
+from ..control.line import Line
 from ..notices import file as notice_file
 from ..paths import Paths
 from . import cgroup, job_root, processes
@@ -49,13 +51,37 @@ class Post(NamedTuple):
     lock: int
     group: Optional[str]
     """The control group of the runner's child processes, if one can be created."""
-    tell: Callable[[dict], None]
-    """Reports to the guard: the order's `notice` file, a `container` that the guard may have to end, or that the attempt is `foreign`,
-    which means that it belongs to another machine."""
+    timekeeper: int
+    """The process beside the runner that keeps its time."""
+    line: Line
+    """The connection between the two."""
+    tell_guard: Callable[[dict], None]
+    """Reports to the guard: the order's `notice` file, a `container` that the guard may have to end, that the attempt is `foreign`, which
+    means that it belongs to another machine, or that its time is `over`."""
+
+    @property
+    def keep(self) -> List[int]:
+        """The processes of the machine that are not the runner's to end."""
+        return [self.guard, self.timekeeper]
+
+    def tell(self, note: dict) -> None:
+        """Reports to guard and timekeeper, from the runner."""
+        self.tell_guard(note)
+        try:
+            self.line.send(note)
+        except OSError:
+            pass  # the timekeeper is dead
 
 
-def run_guarded(options: Options, run: Callable[[Options, Post], int], arguments: List[str]) -> int:
-    """Runs `run` in a separate process and ends everything after it. Returns at once when the machine has a runner."""
+class Work(NamedTuple):
+    """The programs of the guard's two processes. Each returns its exit code."""
+
+    run: Callable[[Options, Post], int]
+    keep_time: Callable[[Options, Post], int]
+
+
+def run_guarded(options: Options, work: Work, arguments: List[str]) -> int:
+    """Does the work in separate processes and ends everything after it. Returns at once when the machine has a runner."""
     _carry_the_machine(options.attempt_id, arguments)
     try:
         lock = _take_lock(options.root)
@@ -81,21 +107,34 @@ def run_guarded(options: Options, run: Callable[[Options, Post], int], arguments
         processes.also_in(options.attempt_id, group)
     processes.become_subreaper()
     listen, speak = os.pipe()
-    guard = os.getpid()
+    ours, theirs = map(Line, socket.socketpair())
+    tell = lambda note: _tell(speak, note)  # noqa: E731
+    post = Post(os.getpid(), lock, group, 0, theirs, tell)
+    timekeeper = _fork(lambda: work.keep_time(options, post), listen, ours)
+    post = post._replace(timekeeper=timekeeper, line=ours)
+    runner = _fork(lambda: work.run(options, post), listen, theirs)
+    os.close(speak)
+    ours.close()
+    theirs.close()
+    return Guard(options, Children(runner, timekeeper), listen, group).wait()
+
+
+def _fork(run: Callable[[], int], listen: int, other: Line) -> int:
+    """Runs something in a process that holds neither the guard's end of its pipe nor the `other` end of the line. Returns its id."""
     child = os.fork()
     if child == 0:
-        os.close(listen)
         code = 1
         try:
-            code = run(options, Post(guard, lock, group, lambda note: _tell(speak, note)))
+            os.close(listen)
+            other.close()
+            code = run()
         except BaseException:
             traceback.print_exc()
         finally:
             sys.stderr.flush()
             # Threads may hang in a store that does not answer; they must not keep the machine running.
             os._exit(code)
-    os.close(speak)
-    return Guard(options, child, listen, group).wait()
+    return child
 
 
 def _take_lock(root: str) -> int:
@@ -107,11 +146,17 @@ def _take_lock(root: str) -> int:
     return lock
 
 
+class Children(NamedTuple):
+    runner: int
+    timekeeper: int
+
+
 class Guard:
-    def __init__(self, options: Options, runner: int, notes: int, group: Optional[str]) -> None:
+    def __init__(self, options: Options, children: Children, notes: int, group: Optional[str]) -> None:
         self._group = group
         self._options = options
-        self._runner = runner
+        self._children = children
+        self._is_over = False
         self._notes = notes
         self._is_told_all = False
         self._container: Optional[str] = None
@@ -138,8 +183,13 @@ class Guard:
             if self._notes in ready:
                 self._read_notes()
             if has_to_look and self._is_taken_back():
-                return self._end_as_provider()
+                return self._end_now()
             code = self._runner_code()
+            if code is None and self._is_over:
+                code = self._end_now()
+                power_off(self._options.power_off)
+                return code
+        processes.send(self._children.timekeeper, signal.SIGKILL)
         while not self._is_told_all:
             self._read_notes()
         self._end_all()
@@ -147,15 +197,18 @@ class Guard:
         return code
 
     def _pass_on(self, number: int, _frame: object) -> None:
-        try:
-            os.kill(self._runner, signal.SIGTERM)
-        except ProcessLookupError:
-            pass
+        for pid in self._children:
+            processes.send(pid, signal.SIGTERM)
 
     def _runner_code(self) -> Optional[int]:
-        for pid, status in processes.reap():
-            if pid == self._runner:
-                return os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
+        """Returns the exit code of a runner that has ended. The attempt is over when only the timekeeper has ended."""
+        ended = dict(processes.reap())
+        status = ended.get(self._children.runner)
+        if status is not None:
+            return os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
+        if self._children.timekeeper in ended:
+            print("the timekeeper has ended: ending the machine", file=sys.stderr, flush=True)
+            self._is_over = True
         return None
 
     def _read_notes(self) -> None:
@@ -166,6 +219,7 @@ class Guard:
             self._container = note.get("container", self._container)
             self._notice = note.get("notice", self._notice)
             self._is_foreign = note.get("foreign", self._is_foreign)
+            self._is_over = note.get("over", self._is_over)
 
     def _is_taken_back(self) -> bool:
         try:
@@ -174,8 +228,9 @@ class Guard:
             return False
         return terminate_at_ms is not None and time.time() * 1000 >= terminate_at_ms
 
-    def _end_as_provider(self) -> int:
-        os.kill(self._runner, signal.SIGKILL)
+    def _end_now(self) -> int:
+        for pid in self._children:
+            processes.send(pid, signal.SIGKILL)
         self._end_all()
         return 128 + signal.SIGKILL
 

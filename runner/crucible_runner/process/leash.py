@@ -48,10 +48,11 @@ class Place(NamedTuple):
 
 
 class Leash:
-    def __init__(self, machine: str, guard: int, container: Optional[str], place: Place = Place()) -> None:
+    def __init__(self, machine: str, keep: List[int], container: Optional[str], place: Place = Place()) -> None:
         self._place = place
         self._machine = machine
-        self._keep = [guard, os.getppid()]
+        self._keep = keep
+        self._runner = os.getppid()
         self._container = container
         self._is_asked_to_stop = False
         self._is_told = False
@@ -90,7 +91,7 @@ class Leash:
                 self._tell()
         # A process that has ended since, and so ended the waiting, has a status too.
         self._collect()
-        processes.end_all(self._machine, [os.getpid(), self._child], self._keep)
+        processes.end_all(self._machine, [os.getpid(), self._child], [*self._keep, self._runner])
         return self._worst_status()
 
     def _look_seconds(self) -> float:
@@ -145,7 +146,7 @@ class Leash:
         """The runner is dead. Its guard may be dead too."""
         if self._container is not None:
             remove_container(self._container)
-        processes.end_all(self._machine, [os.getpid(), self._child], self._keep[:1])
+        processes.end_all(self._machine, [os.getpid(), self._child], self._keep)
         os._exit(1)
 
     def _worst_status(self) -> int:
@@ -213,10 +214,11 @@ def _become(number: int, environment: Dict[str, str]) -> None:
 
 
 def main(arguments: List[str]) -> int:
-    """`leash MACHINE GUARD LOCK CONTAINER GROUP WAITS USER COMMAND...`. LOCK is the descriptor of the machine's lock, held while processes may
+    """`leash MACHINE KEEP LOCK CONTAINER GROUP WAITS USER COMMAND...`. KEEP are guard and timekeeper, with a comma. LOCK is the descriptor of the machine's lock, held while processes may
     still have to be ended here. CONTAINER and GROUP (a control group) are empty if the machine has none. WAITS is empty unless
     programs in the background are waited for. USER is empty, or `UID:DESCRIPTOR`: the command's user, and the file with its environment."""
-    machine, guard, lock, container = arguments[0], int(arguments[1]), int(arguments[2]), arguments[3]
+    machine, lock, container = arguments[0], int(arguments[2]), arguments[3]
+    keep = [int(pid) for pid in arguments[1].split(",")]
     os.set_inheritable(lock, False)
     group = arguments[4]
     if group:
@@ -225,7 +227,7 @@ def main(arguments: List[str]) -> int:
     place = Place(group or None, waits=bool(arguments[5]))
     if number:
         place = place._replace(user=int(number), environment=user.read_environment(int(file)))
-    leash = Leash(machine, guard, container or None, place)
+    leash = Leash(machine, keep, container or None, place)
     status = leash.hold(arguments[7:])
     if os.WIFSIGNALED(status):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

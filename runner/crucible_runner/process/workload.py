@@ -30,6 +30,7 @@ class Machine(NamedTuple):
 
     attempt_id: str
     guard: int
+    timekeeper: int
     lock: int
     group: Optional[str] = None
     user: Optional[int] = None
@@ -71,7 +72,7 @@ class Workload:
             PROGRAM,
             "leash",
             self._machine.attempt_id,
-            str(self._machine.guard),
+            ",".join(map(str, self._keep)),
         ]
         leash += [str(self._machine.lock), self._container or "", self._machine.group or ""]
         leash += ["waits" if self._machine.waits else ""]
@@ -142,13 +143,17 @@ class Workload:
         self.is_killed = True
         if self._container is not None:
             container.remove_container(self._container, self._docker)
-        processes.end_all(self._machine.attempt_id, self._roots(), [self._machine.guard])
+        processes.end_all(self._machine.attempt_id, self._roots(), self._keep)
 
     def processes(self) -> List[int]:
         """Returns all running processes of the command."""
         if self._leash is None:
             return []
-        return list(processes.of_machine(self._machine.attempt_id, self._roots(), [self._machine.guard]))
+        return list(processes.of_machine(self._machine.attempt_id, self._roots(), self._keep))
+
+    @property
+    def _keep(self) -> List[int]:
+        return [self._machine.guard, self._machine.timekeeper]
 
     def _roots(self) -> List[int]:
         """Returns the processes whose descendants belong to the command. Orphans become children of the guard while the guard lives."""
@@ -158,7 +163,7 @@ class Workload:
     def _wait(self) -> None:
         self._leash.wait()
         # When the leash itself was killed, its processes still exist.
-        processes.end_all(self._machine.attempt_id, self._roots(), [self._machine.guard])
+        processes.end_all(self._machine.attempt_id, self._roots(), self._keep)
         for reader in self._readers:
             reader.join(_OUTPUT_SECONDS)
         self.ended.set()

@@ -4,7 +4,7 @@ from unittest import mock
 
 from support import FakeClock, FolderTest, paid_for
 
-from crucible_runner.control.beats import Beats
+from crucible_runner.control.beats import Beats, seq_of
 from crucible_runner.documents import BEAT, dump, parse
 from crucible_runner.store.file_store import FileStore
 from crucible_runner.keys import CheckpointId, Keys, parse_checkpoint_id, parse_range, stored_at
@@ -137,7 +137,7 @@ class WatchTest(ControlTest):
 class BeatsTest(ControlTest):
     def test_numbers_go_on_and_the_moment_before_sending_counts(self):
         beats = Beats(self.store, self.keys, self.lease, self.clock)
-        beats.go_on_after(dump(dict(FACTS, seq=41)))
+        beats.go_on_after(seq_of(dump(dict(FACTS, seq=41))))
         before_ms = self.clock.mono_ms()
         put = self.store.put
 

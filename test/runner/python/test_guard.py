@@ -11,7 +11,7 @@ from unittest import mock
 from support import FolderTest
 
 from crucible_runner.process import processes
-from crucible_runner.process.guard import Options, run_guarded
+from crucible_runner.process.guard import Options, Work, run_guarded
 
 
 class UnusableDirectoryTest(FolderTest):
@@ -33,7 +33,7 @@ class UnusableDirectoryTest(FolderTest):
         # As if it had been started with the variable that it would start itself anew to have.
         with mock.patch.dict(os.environ, {processes.MACHINE_VARIABLE: options.attempt_id}):
             with contextlib.redirect_stderr(said):
-                code = run_guarded(options, self.fail, [])
+                code = run_guarded(options, Work(self.fail, self.fail), [])
         return code, said.getvalue(), os.path.exists(self.at("off"))
 
     def test_switches_the_machine_off(self):
