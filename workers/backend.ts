@@ -34,8 +34,10 @@ export interface BackendWorkerDeps {
   sendLimitMs?: number
   /** See `PurchaseDeps`. */
   purchaseLimitMs?: number
-  /** The worker's clock; `Date.now` if missing. */
+  /** The worker's wall clock; `Date.now` if missing. */
   now?: () => number
+  /** The worker's monotonic clock, for durations; `performance.now` if missing. */
+  monotonicMs?: () => number
   /** Called when the provider does not answer about running machines, which no job reports. */
   logger?: Pick<Logger, 'warn' | 'info'>
 }
@@ -138,9 +140,10 @@ export function createWatchWorker({
   grants,
   logger,
   now = Date.now,
+  monotonicMs = () => performance.now(),
   authentication = new Authentication(),
 }: BackendWorkerDeps): Promise<Worker> {
-  const loop = new WatchLoop(backend, store, now)
+  const loop = new WatchLoop(backend, store, now, monotonicMs)
   loop.grants = grants
   loop.onProviderTrouble = (trouble) => {
     if (trouble === undefined) logger?.info(`${backend.name} answers about its machines again`)

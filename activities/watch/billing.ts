@@ -4,6 +4,7 @@ import { formatDuration } from '../../core/time/time'
 import { endOfQueue } from '../../planner/policy/ending'
 import type { Evidence } from '../../planner/policy/liveness'
 import type { AttemptDocuments } from '../documents'
+import { monotonicOf, type Moment } from './evidence'
 
 /**
  * Tracks whether a machine waits in its provider's queue, and since when it is billed. Puts both on record (`billing.json`), because the
@@ -17,6 +18,8 @@ export class BillingWatch {
   private earliestMs: number
   /** Earliest start of the last observation. */
   private lookedAtMs: number
+  /** The launch on the monotonic clock. */
+  private launchedMs: number | undefined
   isQueued = false
   private isGone = false
 
@@ -44,17 +47,17 @@ export class BillingWatch {
   }
 
   /** Records the result of an observation. Throws a `StoreError`; the next observation repeats it. */
-  async note(evidence: Evidence, observation: Observation, nowMs: number): Promise<void> {
+  async note(evidence: Evidence, observation: Observation, now: Moment): Promise<void> {
     const { state, billedFromAtMs } = observation
     const { id } = this.input.handle
     if (!this.hasRead) this.recorded = (await this.documents.readBilling(id))?.fromAtMs
     this.hasRead = true
     this.isQueued = evidence.isQueued = state === 'queued'
     this.isGone = state === 'gone'
-    if (this.isQueued) evidence.queuedAtMs = nowMs
+    if (this.isQueued) evidence.queuedAtMs = now.monotonicMs
     // The machine may have left the queue as soon as the provider had answered, and each answer is younger than the look before.
     if (this.isQueued) this.earliestMs = this.lookedAtMs
-    this.lookedAtMs = nowMs
+    this.lookedAtMs = now.wallAtMs
     if (typeof this.recorded === 'number') return
     const fromAtMs = this.isQueued ? null : (billedFromAtMs ?? (this.isGone ? null : this.earliestMs))
     if (fromAtMs === this.recorded) return
@@ -65,10 +68,12 @@ export class BillingWatch {
   }
 
   /** Returns a fact that the attempt must learn; undefined if it already knows. */
-  outcome(nowMs: number): WatchOutcome | undefined {
+  outcome(now: Moment): WatchOutcome | undefined {
     const { order, handle, isQueued } = this.input
+    // Converted once: a wall clock that is set meanwhile changes no duration.
+    this.launchedMs ??= monotonicOf(handle.launchedAtMs, now)
     if (this.isQueued) {
-      const waitedMs = nowMs - handle.launchedAtMs
+      const waitedMs = now.monotonicMs - this.launchedMs
       const limitMs = order.runner.queueMs ?? Infinity
       if (waitedMs > limitMs)
         return {

@@ -60,6 +60,7 @@ export class WatchLoop {
     readonly backend: Backend,
     readonly store: ObjectStore,
     readonly now: () => number,
+    readonly monotonicMs: () => number,
   ) {}
 
   /** Resolves when the machine needs action; rejects when the signal aborts. */
@@ -67,7 +68,7 @@ export class WatchLoop {
     return new Promise<WatchOutcome>((resolve, reject) => {
       const timing = atPace(input.timing, this.backend.capabilities.pace)
       const machine = new MachineWatch(this, { ...input, timing })
-      const entry: WatchEntry = { input, machine, resolve, reject, readDueAtMs: 0 }
+      const entry: WatchEntry = { input, machine, resolve, reject, readDueAtMs: -Infinity }
       const leave = (): void => {
         this.entries.delete(entry)
         // The loop has no machine left to wait for.
@@ -116,7 +117,7 @@ export class WatchLoop {
   /** Documents of the store are read in between. */
   private isObserveDue(): boolean {
     const { observeMs = 0 } = this.backend.capabilities.pace ?? {}
-    const nowMs = this.now()
+    const nowMs = this.monotonicMs()
     if (nowMs < this.observedAtMs + observeMs) return false
     this.observedAtMs = nowMs
     return true
@@ -173,7 +174,7 @@ export class WatchLoop {
 
   private async check(entry: WatchEntry, observation: Look): Promise<void> {
     if (!this.entries.has(entry)) return
-    const nowMs = this.now()
+    const nowMs = this.monotonicMs()
     const isGone = typeof observation === 'object' && observation.state === 'gone'
     const isReadDue = nowMs >= entry.readDueAtMs || isGone
     if (isReadDue) entry.readDueAtMs = nowMs + this.readEveryMs(entry)

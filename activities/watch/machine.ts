@@ -14,7 +14,8 @@ import { AttemptDocuments } from '../documents'
 import { BillingWatch } from './billing'
 import { LeaseGrants, type GrantSource } from './grants'
 import { BudgetWatch } from './budget'
-import { firstEvidence, noteObservation } from './evidence'
+import { ClockSkew } from './clock-skew'
+import { firstEvidence, monotonicOf, noteObservation, type Moment } from './evidence'
 import { Thinning } from './thinning'
 
 /** Share of a lease after which it is renewed, so that an outage finds most of it left. */
@@ -28,7 +29,10 @@ const LAST_WORDS_CONFIRM_MS = 30 * SECOND_MS
 
 export interface MachineWatchDeps {
   store: ObjectStore
+  /** Wall clock: for dates, which others compare with theirs. */
   now: () => number
+  /** For durations: it never steps. */
+  monotonicMs: () => number
   backend: Pick<Backend, 'prices'>
   /** Source of the machine's credentials for the store; missing if it has its own. */
   grants?: GrantSource | undefined
@@ -64,17 +68,21 @@ export class MachineWatch {
   private readonly billing: BillingWatch | undefined
   private readonly now: () => number
   private readonly store: ObjectStore
-  /** Since when the store has the last words of a machine that started no runner. */
+  /** Monotonic time since which the store has the last words of a machine that started no runner. */
   private lastWordsAtMs: number | undefined
+  private readonly monotonicMs: () => number
+  private readonly skew: ClockSkew
 
   constructor(
-    { store, now, grants, backend }: MachineWatchDeps,
+    { store, now, monotonicMs, grants, backend }: MachineWatchDeps,
     private readonly input: WatchInput,
   ) {
     const { jobId, attempt } = input.order
     this.thinning = new Thinning(store, input.order)
     this.now = now
     this.store = store
+    this.monotonicMs = monotonicMs
+    this.skew = new ClockSkew(input.timing, () => this.moment)
     this.documents = new AttemptDocuments(store, { jobId, attempt }, now)
     this.grants = grants && new LeaseGrants(grants, input.order, now)
     this.billing =
@@ -99,13 +107,13 @@ export class MachineWatch {
     observation: Observation | undefined | 'not-due',
     isReadDue: boolean,
   ): Promise<WatchOutcome | undefined> {
-    this.checkedAtMs = this.now()
-    const evidence = (this.evidence ??= firstEvidence(this.input, this.now()))
+    this.checkedAtMs = this.monotonicMs()
+    const evidence = (this.evidence ??= firstEvidence(this.input, this.moment))
     if (observation !== 'not-due') this.note(evidence, observation)
     const queued = observation === 'not-due' ? undefined : await this.checkQueue(evidence, observation)
     const outcome = queued ?? (isReadDue ? await this.read(evidence) : undefined)
     if (outcome !== undefined) return outcome
-    const liveness = judge(evidence, this.now())
+    const liveness = judge(evidence, this.monotonicMs())
     switch (liveness.kind) {
       case 'alive':
         return this.billing?.isQueued === true ? undefined : (this.expiring() ?? this.watchBudget())
@@ -118,6 +126,10 @@ export class MachineWatch {
     }
   }
 
+  private get moment(): Moment {
+    return { monotonicMs: this.monotonicMs(), wallAtMs: this.now() }
+  }
+
   /** Handles the machine's queue; problems of the store are noted as in `read`. */
   private async checkQueue(
     evidence: Evidence,
@@ -125,13 +137,13 @@ export class MachineWatch {
   ): Promise<WatchOutcome | undefined> {
     if (this.billing === undefined || observation === undefined) return undefined
     try {
-      await this.billing.note(evidence, observation, this.now())
+      await this.billing.note(evidence, observation, this.moment)
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       evidence.storeFailedAtMs = this.checkedAtMs
       return undefined
     }
-    const outcome = this.billing.outcome(this.now())
+    const outcome = this.billing.outcome(this.moment)
     return outcome?.kind === 'over' ? this.conclude(evidence, outcome.end) : outcome
   }
 
@@ -156,6 +168,7 @@ export class MachineWatch {
   private expiring(): WatchOutcome | undefined {
     const untilMs = this.usableUntilMs
     if (untilMs === undefined || this.input.isExpiring === true || this.isDraining) return undefined
+    if (this.skew.isAhead) return undefined
     const leftMs = expiringInMs(this.input.timing, untilMs, this.now())
     return leftMs === undefined ? undefined : { kind: 'expiring', leftMs }
   }
@@ -170,13 +183,14 @@ export class MachineWatch {
 
   /** Reported once: from then on the attempt is being stopped. */
   private async watchBudget(): Promise<WatchOutcome | undefined> {
-    if (this.isBudgetReached || !this.hasReadLease || !(await this.budget.isReached())) return undefined
+    if (this.isBudgetReached || !this.hasReadLease || this.skew.isAhead) return undefined
+    if (!(await this.budget.isReached())) return undefined
     this.isBudgetReached = true
     return { kind: 'budget' }
   }
 
   private note(evidence: Evidence, observation: Observation | undefined): void {
-    noteObservation(evidence, observation, this.now())
+    noteObservation(evidence, observation, this.monotonicMs())
     if (observation === undefined) return
     this.lastSeen = observation
     this.observedUntilMs = observation.usableUntilMs ?? this.observedUntilMs
@@ -191,7 +205,9 @@ export class MachineWatch {
       const isFresh = beat !== undefined && beat.seq !== this.beat?.seq
       if (isFresh) {
         this.beat = beat
-        evidence.beatSeenAtMs = this.now()
+        // A runner that does not answer its timekeeper is silent, although the machine beats.
+        if (beat.stalledSinceMs === undefined) evidence.beatSeenAtMs = this.monotonicMs()
+        this.skew.note(beat)
         await this.budget.followLimits(beat.limitsSeq)
         await this.renew(evidence, beat)
         // Unreadable checkpoints do not block the renewal of a lease.
@@ -226,8 +242,8 @@ export class MachineWatch {
   private async readStartFailure(): Promise<AttemptEnd | undefined> {
     const words = await readLastWords(this.store, this.input.order)
     if (words === undefined) return undefined
-    this.lastWordsAtMs ??= this.now()
-    if (this.now() - this.lastWordsAtMs < LAST_WORDS_CONFIRM_MS) return undefined
+    this.lastWordsAtMs ??= this.monotonicMs()
+    if (this.monotonicMs() - this.lastWordsAtMs < LAST_WORDS_CONFIRM_MS) return undefined
     return (await this.documents.isClaimed()) ? undefined : endOfStart(words)
   }
 
@@ -252,7 +268,7 @@ export class MachineWatch {
     this.hasReadLease = true
     if (found === undefined) return
     const { lease, renewedAtMs } = found
-    evidence.renewedAtMs = renewedAtMs
+    evidence.renewedAtMs = monotonicOf(renewedAtMs, this.moment)
     // An unreadable one is renewed after the next beat, like the first one: unknown is not silent.
     evidence.isLeaseFirst = lease === undefined
     if (lease === undefined) return
@@ -266,7 +282,8 @@ export class MachineWatch {
   /** Notes an unreadable beat, which is a sign of life whenever it is rewritten, but renews no lease. */
   private async hearUnread(evidence: Evidence): Promise<void> {
     const writtenAtMs = await this.documents.beatWrittenAtMs()
-    if (writtenAtMs !== undefined && writtenAtMs !== this.unreadAtMs) evidence.beatSeenAtMs = this.now()
+    if (writtenAtMs !== undefined && writtenAtMs !== this.unreadAtMs)
+      evidence.beatSeenAtMs = this.monotonicMs()
     this.unreadAtMs = writtenAtMs
   }
 
@@ -274,18 +291,20 @@ export class MachineWatch {
     if (this.isDraining) return
     const grant = await this.grants?.next()
     if (grant === undefined && this.grants?.isOptional === false) return
-    const newReport = await this.budget.newReport()
-    const nowMs = this.now()
+    // A report of spending that rests on a wrong clock would move the runner's own, exact stop.
+    const isCounted = this.skew.isSmall
+    const newReport = isCounted ? await this.budget.newReport() : undefined
+    const monotonicMs = this.monotonicMs()
     const { timing } = this.input
-    const ttlMs = grant === undefined ? timing.leaseMs : leaseMsWithin(timing, grant.endsAtMs - nowMs)
-    const passedMs = nowMs - evidence.renewedAtMs
+    const ttlMs = grant === undefined ? timing.leaseMs : leaseMsWithin(timing, grant.endsAtMs - this.now())
+    const passedMs = monotonicMs - evidence.renewedAtMs
     const isDue = passedMs >= this.ttlMs * RENEWED_AFTER_PART && passedMs + ttlMs > this.ttlMs
     const isMoved = this.usableUntilMs !== this.reportedUntilMs
     const isNew = evidence.isLeaseFirst || grant?.isNew === true || isMoved || newReport !== undefined
     if (!isDue && !isNew) return
-    const report = newReport ?? (await this.budget.report())
+    const report = newReport ?? (isCounted ? await this.budget.report() : {})
     // Noted before the write: if its answer is lost, the lease counts as renewed, which only makes us wait longer.
-    evidence.renewedAtMs = nowMs
+    evidence.renewedAtMs = monotonicMs
     evidence.isLeaseFirst = false
     // The number is higher than any that the runner has obeyed, even if that one was unreadable.
     this.leaseSeq = Math.max(this.leaseSeq, beat.leaseSeq) + 1

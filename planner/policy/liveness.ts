@@ -3,8 +3,8 @@ import { stoppingMs, type Timing } from '../../core/time/timing'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../../core/time/time'
 
 /**
- * A watch's facts about one machine. Times are from the clock of the watching process, which also wrote `renewedAtMs` (or another
- * control-plane process did, within the clock slack).
+ * A watch's facts about one machine. Times are from the monotonic clock of the watching process, because its wall clock may be set in
+ * either direction. `renewedAtMs` is converted from a written date when a watch begins, so it may be wrong by any step.
  */
 export interface Evidence {
   timing: Timing
@@ -46,7 +46,7 @@ export function judge(evidence: Evidence, nowMs: number): Liveness {
   const { timing } = evidence
   if (isGone(evidence)) return { kind: 'gone' }
   if (evidence.isQueued === true) return { kind: 'alive' }
-  if (nowMs > leaseOverAtMs(evidence)) return { kind: 'fenced' }
+  if (nowMs > leaseOverAtMs(evidence) && hasMissedBeats(evidence, nowMs)) return { kind: 'fenced' }
   const quietSince = Math.max(
     evidence.watchedSinceMs,
     evidence.queuedAtMs ?? 0,
@@ -56,6 +56,11 @@ export function judge(evidence: Evidence, nowMs: number): Liveness {
   )
   const silentMs = nowMs - quietSince
   return silentMs >= timing.silenceMs ? { kind: 'silent', silentMs } : { kind: 'alive' }
+}
+
+/** Whether no beat came for a while. A written date may be wrong, but a machine that beats is not over. */
+function hasMissedBeats({ timing, watchedSinceMs, beatSeenAtMs = 0 }: Evidence, nowMs: number): boolean {
+  return nowMs - Math.max(watchedSinceMs, beatSeenAtMs) >= BEATS_MISSED * timing.beatMs
 }
 
 /**

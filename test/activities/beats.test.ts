@@ -37,7 +37,7 @@ function served(): Activities {
     ...createDrainingActivities({ client: {} as Client, store, now }),
     ...createStoreActivities({ store, now, owners }),
     ...place.verbs(),
-    ...createWatchActivities(new WatchLoop(backend, store, now)),
+    ...createWatchActivities(new WatchLoop(backend, store, now, now)),
   } as unknown as Activities
 }
 

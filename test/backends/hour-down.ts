@@ -28,7 +28,12 @@ export async function watchAnHour(at: Watched): Promise<{ told: unknown[]; durin
   const { order, handle } = at
   let nowMs = Date.now()
   let outcome: unknown
-  const loop = new WatchLoop(at.backend, at.store, () => nowMs)
+  const loop = new WatchLoop(
+    at.backend,
+    at.store,
+    () => nowMs,
+    () => nowMs,
+  )
   const told: unknown[] = []
   loop.onProviderTrouble = (failure) => told.push(failure?.class)
   const timing = { ...DEFAULT_TIMING, observeMs: 1, beatMs: 1 }

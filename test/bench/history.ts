@@ -113,7 +113,9 @@ async function watchedFor(at: TestConnection, durationMs: number): Promise<Event
   const deployment = await Deployment.start(at, {})
   await deployment.stop('watches')
   const backend = createScriptedBackend(deployment.world)
-  const real = createWatchActivities(new WatchLoop(backend, deployment.store, Date.now))
+  const real = createWatchActivities(
+    new WatchLoop(backend, deployment.store, Date.now, () => performance.now()),
+  )
   const worker = await Worker.create({
     ...deployment.authentication.workerOptions(),
     connection: at.nativeConnection,

@@ -167,7 +167,7 @@ export class Site {
         maskSecrets: async (_jobId, text) => text,
         owners: (who) => gate('describe the owner', () => owners(who)),
       }),
-      ...createWatchActivities(new WatchLoop(backend, store, Date.now)),
+      ...createWatchActivities(new WatchLoop(backend, store, Date.now, () => performance.now())),
     }
   }
 }

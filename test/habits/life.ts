@@ -279,7 +279,7 @@ class Life {
       priceMicroUsdPerHour: microUsd(0),
     }
     return new MachineWatch(
-      { store, now: Date.now, backend: {} },
+      { store, now: Date.now, monotonicMs: () => performance.now(), backend: {} },
       {
         order,
         handle: {

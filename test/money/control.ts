@@ -91,8 +91,9 @@ export class Control {
     const { nowMs } = world.clock
     if (market.silence.isNow(nowMs)) this.evidence.providerFailedAtMs = nowMs
     else if (billing !== undefined) {
-      await billing.note(this.evidence, this.attempt.look(), nowMs).catch(ignoreStore)
-      const outcome = billing.outcome(nowMs)
+      const moment = { monotonicMs: nowMs, wallAtMs: nowMs }
+      await billing.note(this.evidence, this.attempt.look(), moment).catch(ignoreStore)
+      const outcome = billing.outcome(moment)
       if (outcome?.kind === 'over') {
         world.count('given up in the queue')
         this.end = outcome.end

@@ -16,7 +16,7 @@ let watch: (input: WatchInput) => Promise<WatchOutcome>
 
 beforeEach(async () => {
   place = await Place.make()
-  loop = new WatchLoop(place.backend, place.store, place.now)
+  loop = new WatchLoop(place.backend, place.store, place.now, place.now)
   const activities = createWatchActivities(loop)
   watch = (watched) => activities.watch(watched)
 })

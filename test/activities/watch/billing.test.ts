@@ -34,12 +34,18 @@ beforeEach(async () => {
 afterEach(() => place.dispose())
 
 const watch = (over: Partial<WatchInput> = {}): MachineWatch =>
-  new MachineWatch({ store: place.store, now: () => nowMs, backend: {} }, { ...input, ...over })
+  new MachineWatch(
+    { store: place.store, now: () => nowMs, monotonicMs: () => nowMs, backend: {} },
+    { ...input, ...over },
+  )
 /** The attempt knows that its machine has begun. */
 const begun = (): MachineWatch => {
   const told = { ...input }
   delete told.isQueued
-  return new MachineWatch({ store: place.store, now: () => nowMs, backend: {} }, { ...told, isRunning: true })
+  return new MachineWatch(
+    { store: place.store, now: () => nowMs, monotonicMs: () => nowMs, backend: {} },
+    { ...told, isRunning: true },
+  )
 }
 const recorded = (): Promise<Billing | undefined> =>
   place.read<Billing>(layout.billing(input.order.jobId, input.order.attempt))
@@ -138,7 +144,7 @@ describe('a watch of a machine that may be queued', () => {
     await at(8 * MINUTE_MS, one, QUEUED)
     const fromAtMs = launchedAtMs + 9 * MINUTE_MS
     await at(9 * MINUTE_MS, one, { ...RUNNING, billedFromAtMs: fromAtMs })
-    await place.beat(input.order, { seq: 1 })
+    await place.beat(input.order, { clockMs: launchedAtMs + 10 * MINUTE_MS, seq: 1 })
     await at(10 * MINUTE_MS, begun(), { ...RUNNING, billedFromAtMs: fromAtMs })
     const lease = await place.read<Lease>(layout.lease(input.order.jobId, input.order.attempt))
     expect(lease).toMatchObject({ usableUntilMs: fromAtMs + RUN_MS_MAX })
@@ -162,7 +168,7 @@ describe('a machine that is gone when its time was up', () => {
     await at(MINUTE_MS, one, { ...RUNNING, billedFromAtMs: fromAtMs })
     const gone = { state: 'gone', cause: 'interrupted' } as const
     const endedAtMs = fromAtMs + RUN_MS_MAX
-    await place.beat(input.order, { seq: 1 })
+    await place.beat(input.order, { clockMs: nowMs, seq: 1 })
     expect(await at(RUN_MS_MAX, one, { ...gone, endedAtMs })).toEqual({
       kind: 'over',
       end: { kind: 'stopped', by: 'expired' },

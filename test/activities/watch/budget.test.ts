@@ -57,7 +57,7 @@ afterEach(() => place.dispose())
 
 const watch = (over: Partial<WatchInput> = {}): MachineWatch =>
   new MachineWatch(
-    { store: place.store, now: () => nowMs, backend: { prices: () => prices() } },
+    { store: place.store, now: () => nowMs, monotonicMs: () => nowMs, backend: { prices: () => prices() } },
     { ...input, ...over },
   )
 const lease = (): Promise<Lease | undefined> =>
@@ -69,7 +69,7 @@ async function readView(
   { isBeating = true } = {},
 ): Promise<unknown> {
   nowMs = startMs + afterStartMs
-  if (isBeating) await place.beat(input.order, { seq: ++seq })
+  if (isBeating) await place.beat(input.order, { clockMs: nowMs, seq: ++seq })
   return one.check(RUNNING, true)
 }
 

@@ -40,7 +40,7 @@ const observed = (): number => place.world.callsOf('observe').length
 
 describe('a loop', () => {
   it('asks the provider once for all its machines, and answers each watch separately', async () => {
-    const loop = new WatchLoop(place.backend, place.store, place.now)
+    const loop = new WatchLoop(place.backend, place.store, place.now, place.now)
     const inputs = Array.from({ length: 50 }, () => watched())
     const followed = inputs.map((input) => follow(loop, input))
     await until(() => place.world.callsOf('observe').some(({ attemptIds }) => attemptIds.length === 50))
@@ -63,7 +63,7 @@ describe('a loop', () => {
         return observe(...args)
       },
     })
-    const loop = new WatchLoop(place.backend, place.store, () => (nowMs = place.now()))
+    const loop = new WatchLoop(place.backend, place.store, place.now, () => (nowMs = place.now()))
     const inputs = Array.from({ length: 5 }, () => watched({ beatMs: 0 }))
     const [first] = inputs.map((input) => follow(loop, input))
     await until(() => observed() === 1)
@@ -76,7 +76,7 @@ describe('a loop', () => {
   })
 
   it('keeps hearing of machines at one place while another one does not answer', async () => {
-    const loop = new WatchLoop(place.backend, place.store, place.now)
+    const loop = new WatchLoop(place.backend, place.store, place.now, place.now)
     const [lost, seen] = [watched(), watched()]
     Object.assign(place.backend, {
       placeOf: ({ id }: { id: string }) => (id === lost.handle.id ? 'down' : 'up'),
@@ -93,7 +93,7 @@ describe('a loop', () => {
   })
 
   it('keeps hearing of other machines while its provider does not answer about one', async () => {
-    const loop = new WatchLoop(place.backend, place.store, place.now)
+    const loop = new WatchLoop(place.backend, place.store, place.now, place.now)
     const [lost, seen] = [watched(), watched()]
     const observe = place.backend.observe.bind(place.backend)
     place.backend.observe = async (handles, ctx) =>
@@ -105,7 +105,7 @@ describe('a loop', () => {
   })
 
   it('tells once when its provider does not answer, and once when it does again', async () => {
-    const loop = new WatchLoop(place.backend, place.store, place.now)
+    const loop = new WatchLoop(place.backend, place.store, place.now, place.now)
     const told: (string | undefined)[] = []
     loop.onProviderTrouble = (trouble) => told.push(trouble?.message)
     const failure = { class: 'auth', message: 'the credentials have expired' } as const
@@ -118,7 +118,7 @@ describe('a loop', () => {
   })
 
   it('continues without a provider that never answers', async () => {
-    const loop = new WatchLoop(place.backend, place.store, place.now)
+    const loop = new WatchLoop(place.backend, place.store, place.now, place.now)
     loop.observeLimitMs = 20
     place.world.faults.add('observe', { kind: 'hangs', hasEffect: false }, { times: 2 })
     const input = watched({ beatMs: 0 })
@@ -142,7 +142,7 @@ describe('a loop', () => {
       asked += 1
       return new Promise(() => undefined)
     }
-    const loop = new WatchLoop(place.backend, place.store, place.now)
+    const loop = new WatchLoop(place.backend, place.store, place.now, place.now)
     loop.checkLimitMs = 20
     const [followed, held] = [follow(loop, other), follow(loop, stuck)]
     await until(() => asked > 0 && observed() > 3)
@@ -153,7 +153,7 @@ describe('a loop', () => {
   })
 
   it('looks at a new machine at once, in the middle of a long pause', async () => {
-    const loop = new WatchLoop(place.backend, place.store, place.now)
+    const loop = new WatchLoop(place.backend, place.store, place.now, place.now)
     follow(loop, watched({ observeMs: 600_000 }))
     await until(() => observed() === 1)
     const input = watched({ observeMs: 600_000 })
@@ -164,7 +164,7 @@ describe('a loop', () => {
   })
 
   it('lets go of a watch at once when it is cancelled, and of nothing else', async () => {
-    const loop = new WatchLoop(place.backend, place.store, place.now)
+    const loop = new WatchLoop(place.backend, place.store, place.now, place.now)
     const one = new AbortController()
     const watch = loop.watch(watched({ observeMs: 600_000 }), one.signal)
     follow(loop, watched({ observeMs: 600_000 }))
@@ -177,7 +177,7 @@ describe('a loop', () => {
   })
 
   it('does nothing more when none is left, and begins again with the next', async () => {
-    const loop = new WatchLoop(place.backend, place.store, place.now)
+    const loop = new WatchLoop(place.backend, place.store, place.now, place.now)
     const input = watched()
     await place.result(input.order)
     await loop.watch(input, leaving.signal)
@@ -192,7 +192,7 @@ describe('a loop', () => {
   it('takes no answer of the provider for an empty answer', async () => {
     const failure = { class: 'transient', message: 'no answer' } as const
     place.world.faults.add('observe', { kind: 'throws', failure }, { times: 3 })
-    const loop = new WatchLoop(place.backend, place.store, place.now)
+    const loop = new WatchLoop(place.backend, place.store, place.now, place.now)
     const followed = follow(loop, watched())
     await until(() => observed() >= 5)
     expect(followed.outcome).toBeUndefined()
@@ -201,7 +201,7 @@ describe('a loop', () => {
   it('does not leave a watch without an end when its own code breaks', async () => {
     const { store } = place
     store.head = () => Promise.reject(new TypeError('a bug'))
-    const loop = new WatchLoop(place.backend, store, place.now)
+    const loop = new WatchLoop(place.backend, store, place.now, place.now)
     await expect(loop.watch(watched(), leaving.signal)).rejects.toThrow('a bug')
     expect(loop.size).toBe(0)
   })
@@ -219,7 +219,12 @@ describe('a loop', () => {
         }
       },
     })
-    const loop = new WatchLoop(place.backend, counting, () => nowMs)
+    const loop = new WatchLoop(
+      place.backend,
+      counting,
+      () => nowMs,
+      () => nowMs,
+    )
     const COUNT = 600
     for (let index = 0; index < COUNT; index++) follow(loop, watched({ beatMs: 1_000 }))
     const looks = async (count: number): Promise<void> => {

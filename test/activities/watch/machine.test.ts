@@ -33,16 +33,19 @@ beforeEach(async () => {
 afterEach(() => place.dispose())
 
 const watch = (over: Partial<WatchInput> = {}): MachineWatch =>
-  new MachineWatch({ store: place.store, now: () => nowMs, backend: {} }, { ...input, ...over })
+  new MachineWatch(
+    { store: place.store, now: () => nowMs, monotonicMs: () => nowMs, backend: {} },
+    { ...input, ...over },
+  )
 const lease = (): Promise<Lease | undefined> => place.read<Lease>(layout.lease(order.jobId, order.attempt))
 
 describe('a watch', () => {
   it('reports once that the workload runs, and not again to who knows it', async () => {
     const one = watch()
     expect(await one.check(RUNNING, true)).toBeUndefined()
-    await place.beat(order, { seq: 1, phase: 'restoring' })
+    await place.beat(order, { clockMs: nowMs, seq: 1, phase: 'restoring' })
     expect(await one.check(RUNNING, true)).toBeUndefined()
-    await place.beat(order, { seq: 2 })
+    await place.beat(order, { clockMs: nowMs, seq: 2 })
     expect(await one.check(RUNNING, true)).toEqual({ kind: 'running' })
     expect(await one.check(RUNNING, true)).toBeUndefined()
     expect(await watch({ isRunning: true }).check(RUNNING, true)).toBeUndefined()
@@ -50,18 +53,18 @@ describe('a watch', () => {
 
   it('reports what the runner warns of once, and that it no longer does', async () => {
     const warning = { kind: 'no-checkpoint', text: 'No checkpoint.', sinceMs: 1 }
-    await place.beat(order, { seq: 1, warning })
+    await place.beat(order, { clockMs: nowMs, seq: 1, warning })
     const known = (warned?: string | null): MachineWatch => watch({ isRunning: true, warned })
     expect(await known(null).check(RUNNING, true)).toEqual({ kind: 'warned', warning })
     expect(await known('no-checkpoint').check(RUNNING, true)).toBeUndefined()
     expect(await known().check(RUNNING, true)).toBeUndefined()
-    await place.beat(order, { seq: 2 })
+    await place.beat(order, { clockMs: nowMs, seq: 2 })
     expect(await known('no-checkpoint').check(RUNNING, true)).toEqual({ kind: 'warned', warning: null })
     expect(await known(null).check(RUNNING, true)).toBeUndefined()
   })
 
   it('reads nothing when no read is due', async () => {
-    await place.beat(order)
+    await place.beat(order, { clockMs: nowMs })
     expect(await watch().check(RUNNING, false)).toBeUndefined()
   })
 
@@ -141,13 +144,13 @@ describe('a machine whose reservation ends', () => {
 
   it('is passed on only when its runner does not drain on its own, and once', async () => {
     const one = watch(usable())
-    await place.beat(order, { seq: 1 })
+    await place.beat(order, { clockMs: nowMs, seq: 1 })
     await one.check(RUNNING, true)
     nowMs += noticedAfterMs - 1
-    await place.beat(order, { seq: 2 })
+    await place.beat(order, { clockMs: nowMs, seq: 2 })
     expect(await one.check(RUNNING, true)).toBeUndefined()
     nowMs += 1
-    await place.beat(order, { seq: 3 })
+    await place.beat(order, { clockMs: nowMs, seq: 3 })
     const outcome = { kind: 'expiring', leftMs: TIMING.drainMs / 2 }
     expect(await one.check(RUNNING, true)).toEqual(outcome)
     nowMs -= noticedAfterMs
@@ -155,7 +158,7 @@ describe('a machine whose reservation ends', () => {
     const draining = watch({ ...usable(), isRunning: true })
     nowMs += noticedAfterMs
     expect(await told.check(RUNNING, true)).toBeUndefined()
-    await place.beat(order, { seq: 4, phase: 'draining' })
+    await place.beat(order, { clockMs: nowMs, seq: 4, phase: 'draining' })
     expect(await draining.check(RUNNING, true)).toBeUndefined()
   })
 
@@ -163,20 +166,20 @@ describe('a machine whose reservation ends', () => {
     const input = usable()
     const longerMs = nowMs + 2 * LEFT_MS
     const one = watch({ ...input, isRunning: true })
-    await place.beat(order, { seq: 1 })
+    await place.beat(order, { clockMs: nowMs, seq: 1 })
     await one.check(RUNNING, true)
     expect(await lease()).not.toHaveProperty('usableUntilMs')
-    await place.beat(order, { seq: 2 })
+    await place.beat(order, { clockMs: nowMs, seq: 2 })
     // At once, though the lease itself is young.
     await one.check({ ...RUNNING, usableUntilMs: longerMs }, true)
     expect(await lease()).toMatchObject({ seq: 2, usableUntilMs: longerMs })
-    await place.beat(order, { seq: 3 })
+    await place.beat(order, { clockMs: nowMs, seq: 3 })
     await one.check({ ...RUNNING, usableUntilMs: longerMs }, true)
     expect(await lease()).toMatchObject({ seq: 2 })
     // Another watch knows it from there, where the provider does not report it.
     nowMs += noticedAfterMs
     const next = watch({ ...input, isRunning: true })
-    await place.beat(order, { seq: 4 })
+    await place.beat(order, { clockMs: nowMs, seq: 4 })
     expect(await next.check(RUNNING, true)).toBeUndefined()
     expect(await lease()).toMatchObject({ seq: 3, usableUntilMs: longerMs })
   })
@@ -187,24 +190,24 @@ describe('the lease', () => {
     const one = watch()
     await one.check(RUNNING, true)
     expect(await lease()).toBeUndefined()
-    await place.beat(order, { seq: 1 })
+    await place.beat(order, { clockMs: nowMs, seq: 1 })
     await one.check(RUNNING, true)
     expect(await lease()).toMatchObject({ seq: 1, answersBeat: 1, ttlMs: TIMING.leaseMs })
     nowMs += 999
-    await place.beat(order, { seq: 2 })
+    await place.beat(order, { clockMs: nowMs, seq: 2 })
     await one.check(RUNNING, true)
     expect(await lease()).toMatchObject({ seq: 1 })
     nowMs += 1
     // The same beat once more is no sign of life.
     await one.check(RUNNING, true)
     expect(await lease()).toMatchObject({ seq: 1 })
-    await place.beat(order, { seq: 3 })
+    await place.beat(order, { clockMs: nowMs, seq: 3 })
     await one.check(RUNNING, true)
     expect(await lease()).toMatchObject({ seq: 2, answersBeat: 3, ttlMs: TIMING.leaseMs })
   })
 
   it.each(['draining', 'finishing'] as const)('is not renewed for a runner that is %s', async (phase) => {
-    await place.beat(order, { phase })
+    await place.beat(order, { clockMs: nowMs, phase })
     await watch().check(RUNNING, true)
     expect(await lease()).toBeUndefined()
   })
@@ -214,7 +217,7 @@ describe('the lease', () => {
     await place.store.put(layout.lease(order.jobId, order.attempt), '{"seq": 4, ')
     const one = watch({ isRunning: true, timing: { ...TIMING, leaseMs: 10 * silenceMs } })
     for (let seq = 1; seq <= 3; seq++) {
-      await place.beat(order, { seq, leaseSeq: 4 })
+      await place.beat(order, { clockMs: nowMs, seq, leaseSeq: 4 })
       expect(await one.check(RUNNING, true)).toBeUndefined()
       nowMs += silenceMs - 1
     }
@@ -241,11 +244,11 @@ describe('the lease', () => {
   })
 
   it('continues where an earlier watch left it', async () => {
-    await place.beat(order, { seq: 1 })
+    await place.beat(order, { clockMs: nowMs, seq: 1 })
     await watch().check(RUNNING, true)
     const next = watch()
     nowMs += TIMING.leaseMs
-    await place.beat(order, { seq: 2 })
+    await place.beat(order, { clockMs: nowMs, seq: 2 })
     await next.check(RUNNING, true)
     expect(await lease()).toMatchObject({ seq: 2, answersBeat: 2 })
   })
@@ -276,13 +279,13 @@ describe('the lease of a machine that lives on grants', () => {
   }
   const granted = (): MachineWatch =>
     new MachineWatch(
-      { store: place.store, now: () => nowMs, backend: {}, grants: source },
+      { store: place.store, now: () => nowMs, monotonicMs: () => nowMs, backend: {}, grants: source },
       { ...input, timing: { ...TIMING, drainMs: 3_000, powerOffMs: 1_000 } },
     )
   let seq = 0
   const beatAndLook = async (one: MachineWatch, afterMs = 0): Promise<Lease | undefined> => {
     nowMs += afterMs
-    await place.beat(order, { seq: ++seq })
+    await place.beat(order, { clockMs: nowMs, seq: ++seq })
     await one.check(RUNNING, true)
     return lease()
   }
@@ -339,7 +342,10 @@ describe('the lease of a machine that lives on grants', () => {
   })
 
   it('is renewed without one where the machine was started without and none can be got', async () => {
-    const before = new MachineWatch({ store: place.store, now: () => nowMs, backend: {} }, input)
+    const before = new MachineWatch(
+      { store: place.store, now: () => nowMs, monotonicMs: () => nowMs, backend: {} },
+      input,
+    )
     expect(await beatAndLook(before)).toMatchObject({ seq: 1 })
     trouble = new Error('workers have no role to give')
     const one = granted()
@@ -363,7 +369,7 @@ describe('the lease of a machine that lives on grants', () => {
   })
 
   it('carries none to a runner that ends', async () => {
-    await place.beat(order, { seq: ++seq, phase: 'draining' })
+    await place.beat(order, { clockMs: nowMs, seq: ++seq, phase: 'draining' })
     await granted().check(RUNNING, true)
     expect(asked).toBe(0)
   })
@@ -404,7 +410,7 @@ describe('a machine that is gone', () => {
     const missedMs = 3 * TIMING.beatMs
     const one = watch({ isRunning: true })
     for (let seq = 1; seq <= 10; seq++) {
-      await place.beat(order, { seq })
+      await place.beat(order, { clockMs: nowMs, seq })
       expect(await one.check(givenUp, true)).toBeUndefined()
       nowMs += missedMs - 1
     }
@@ -437,7 +443,7 @@ describe('a machine that is gone', () => {
 describe('silence', () => {
   it('is reported only when it was long, with all the others answering', async () => {
     const one = watch({ timing: { ...TIMING, leaseMs: 600_000 } })
-    await place.beat(order)
+    await place.beat(order, { clockMs: nowMs })
     await one.check(RUNNING, true)
     nowMs += TIMING.silenceMs - 1
     expect(await one.check(RUNNING, true)).toBeUndefined()
@@ -447,7 +453,7 @@ describe('silence', () => {
 
   it.each(['the provider', 'the store'])('does not count while %s does not answer', async (who) => {
     const one = watch({ isRunning: true, timing: { ...TIMING, leaseMs: 600_000 } })
-    await place.beat(order)
+    await place.beat(order, { clockMs: nowMs })
     await one.check(RUNNING, true)
     nowMs += TIMING.silenceMs - 1
     const bringBack = who === 'the store' ? await place.storeDown() : undefined
@@ -461,6 +467,7 @@ describe('silence', () => {
 
   it('ends an attempt once its lease has certainly run out, start, drain, power-off and slack included', async () => {
     const one = watch({ timing: { ...TIMING, startWithinMs: 1_000, silenceMs: 1e9 } })
+    expect(await one.check(undefined, true)).toBeUndefined()
     nowMs += 1_000 + TIMING.leaseMs + TIMING.drainMs + TIMING.powerOffMs + CLOCK_SLACK_MS
     expect(await one.check(undefined, true)).toBeUndefined()
     nowMs += 1
@@ -476,7 +483,7 @@ describe('after a new checkpoint', () => {
       const saving = { store, jobId: order.jobId, attempt: 1, nowMs }
       saved.push(await saveCheckpoint({ ...UNTRAINED, step }, saving))
     }
-    await place.beat(order, { checkpoint: saved[4]!, restoredFrom: saved[0]! })
+    await place.beat(order, { clockMs: nowMs, checkpoint: saved[4]!, restoredFrom: saved[0]! })
     await watch().check(RUNNING, true)
     const left = await listCheckpoints(store, order.jobId)
     expect(left.map(({ step }) => step)).toEqual([5, 4, 3, 1])

@@ -1,0 +1,173 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { Order, WatchInput } from '../../../core/activities'
+import type { Lease } from '../../../core/documents'
+import { microUsd } from '../../../core/money/money'
+import { DAY_MS, HOUR_MS, SECOND_MS } from '../../../core/time/time'
+import { MachineWatch } from '../../../activities/watch/machine'
+import { layout } from '../../../storage/layout'
+import { Place, QUICK } from '../place'
+
+/** For an hour, as the order has it. */
+const PRICE = microUsd(360)
+const RUNNING = { state: 'running' } as const
+const GONE = { state: 'gone' } as const
+const TIMING = {
+  ...QUICK,
+  beatMs: SECOND_MS,
+  leaseMs: 6 * HOUR_MS,
+  goneConfirmMs: 2 * SECOND_MS,
+  silenceMs: 2 * HOUR_MS,
+}
+/** Of our wall clock; a machine that is suspended sees the same when it continues. */
+const STEPS = [
+  ['2 h ahead', 2 * HOUR_MS],
+  ['2 h back', -2 * HOUR_MS],
+  ['30 d ahead', 30 * DAY_MS],
+  ['30 d back', -30 * DAY_MS],
+] as const
+
+let place: Place
+let order: Order
+let input: WatchInput
+/** The true time; ours is wrong by `stepMs`, and no process can read it. */
+let trueMs: number
+let stepMs: number
+let seq: number
+
+beforeEach(async () => {
+  place = await Place.make()
+  const launched = place.launched()
+  order = launched.order
+  trueMs = launched.handle.launchedAtMs
+  stepMs = seq = 0
+  input = { ...launched, timing: TIMING, isRunning: true }
+})
+afterEach(() => place.dispose())
+
+const watch = (over: Partial<WatchInput> = {}): MachineWatch =>
+  new MachineWatch(
+    {
+      store: place.store,
+      now: () => trueMs + stepMs,
+      monotonicMs: () => trueMs - input.handle.launchedAtMs,
+      backend: {},
+    },
+    { ...input, ...over },
+  )
+const lease = (): Promise<Lease | undefined> => place.read<Lease>(layout.lease(order.jobId, order.attempt))
+const beat = (): Promise<void> => place.beat(order, { clockMs: trueMs, seq: ++seq })
+
+/** The machine beats and the watch looks, every second. */
+async function follow(one: MachineWatch, seconds: number): Promise<unknown[]> {
+  const told: unknown[] = []
+  for (let second = 0; second < seconds; second += 1) {
+    trueMs += SECOND_MS
+    await beat()
+    told.push(await one.check(RUNNING, true))
+  }
+  return told.filter((each) => each !== undefined)
+}
+
+describe.each(STEPS)('a wall clock that is set %s', (_, byMs) => {
+  const limited = (): WatchInput['order'] => {
+    const limits = {
+      seq: 0,
+      deadlineAtMs: null,
+      budget: { microUsd: 3 * PRICE, priceMaxMicroUsdPerHour: PRICE },
+    }
+    const usableUntilMs = trueMs + HOUR_MS
+    return { ...input.order, runner: { ...input.order.runner, limits, usableUntilMs } }
+  }
+
+  it.each(['during the watch', 'before it'])('%s ends no healthy machine', async (when) => {
+    const told: unknown[] = []
+    if (when === 'before it') {
+      await follow(watch(), 2)
+      stepMs = byMs
+    }
+    const one = watch({ order: limited() })
+    told.push(...(await follow(one, 3)))
+    stepMs = byMs
+    told.push(...(await follow(one, 60)))
+    stepMs = 0
+    told.push(...(await follow(one, 60)))
+    expect(told).toEqual([])
+  })
+
+  it('does not keep a lease from being renewed', async () => {
+    const one = watch()
+    await follow(one, 3)
+    const before = (await lease())!.seq
+    stepMs = byMs
+    trueMs += TIMING.leaseMs / 2
+    await follow(one, 3)
+    expect((await lease())!.seq).toBeGreaterThan(before)
+    // Another worker takes over, and finds a lease that was written by another clock.
+    const other = watch()
+    await follow(other, 3)
+    trueMs += TIMING.leaseMs / 2
+    await follow(other, 3)
+    expect((await lease())!.seq).toBeGreaterThan(before + 1)
+  })
+
+  it('reports no spending that rests on it', async () => {
+    const one = watch({ order: limited() })
+    await follow(one, 3)
+    const before = (await lease())!
+    stepMs = byMs
+    trueMs += HOUR_MS
+    await follow(one, 3)
+    const after = (await lease())!
+    expect(after.seq).toBeGreaterThan(before.seq)
+    const spentMicroUsd = after.spentMicroUsd ?? PRICE
+    expect(spentMicroUsd).toBeGreaterThanOrEqual(PRICE)
+    expect(spentMicroUsd).toBeLessThan(1.1 * PRICE)
+  })
+
+  it('hides no machine that is gone', async () => {
+    const one = watch()
+    await follow(one, 3)
+    stepMs = byMs
+    trueMs += SECOND_MS
+    await one.check(GONE, true)
+    trueMs += TIMING.goneConfirmMs
+    expect(await one.check(GONE, true)).toMatchObject({ kind: 'over' })
+  })
+
+  it('hides no machine that is silent', async () => {
+    const one = watch()
+    await follow(one, 3)
+    stepMs = byMs
+    trueMs += TIMING.silenceMs - SECOND_MS
+    expect(await one.check(RUNNING, true)).toBeUndefined()
+    trueMs += SECOND_MS
+    expect(await one.check(RUNNING, true)).toEqual({ kind: 'silent', silentMs: TIMING.silenceMs })
+  })
+
+  it('ends no machine that waits in a queue', async () => {
+    const runner = { ...input.order.runner, queueMs: HOUR_MS }
+    const one = watch({ isQueued: true, order: { ...input.order, runner } })
+    expect(await one.check({ state: 'queued' }, true)).toBeUndefined()
+    stepMs = byMs
+    trueMs += SECOND_MS
+    expect(await one.check({ state: 'queued' }, true)).toBeUndefined()
+    trueMs += HOUR_MS
+    expect(await one.check({ state: 'queued' }, true)).toMatchObject({ kind: 'over' })
+  })
+})
+
+describe('a runner that does not answer its timekeeper', () => {
+  it('is silent although its machine beats, and keeps its lease', async () => {
+    const one = watch()
+    await follow(one, 3)
+    const { seq: before } = (await lease())!
+    const stalledSinceMs = trueMs
+    for (let passedMs = 0; passedMs < TIMING.silenceMs; passedMs += HOUR_MS / 4) {
+      expect(await one.check(RUNNING, true)).toBeUndefined()
+      trueMs += HOUR_MS / 4
+      await place.beat(order, { clockMs: trueMs, seq: ++seq, stalledSinceMs })
+    }
+    expect(await one.check(RUNNING, true)).toMatchObject({ kind: 'silent' })
+    expect((await lease())!.seq).toBeGreaterThan(before)
+  })
+})
