@@ -109,6 +109,7 @@ function activitiesOf(deps: BackendWorkerDeps, launchPace?: LaunchPace): Backend
     backend,
     store,
     now,
+    monotonicMs: deps.monotonicMs ?? (() => performance.now()),
     handOverSecrets: (order) => secrets.handOver(order),
     maskSecrets: (jobId, text) => secrets.mask(jobId, text),
     owners: ownersThrough(client),

@@ -32,6 +32,8 @@ import { endTurn, wakeNext, type Wake } from '../waking'
 
 /** Dependencies of a backend's worker. */
 export interface BackendDeps extends SendingDeps {
+  /** For durations: it never steps. */
+  monotonicMs: () => number
   /** Seals the job's secrets anew for one attempt; does nothing for a job without secrets. */
   handOverSecrets: (order: LaunchInput['order']) => Promise<void>
   /** Replaces every value of the job's secrets by `***`. */

@@ -44,6 +44,7 @@ interface Deps {
   backend: Backend
   store: ObjectStore
   now: () => number
+  monotonicMs: () => number
 }
 
 const LOOK_MS = 500
@@ -53,27 +54,27 @@ const LOOK_MS = 500
  * the provider. The drain window bounds the outcome. Returns false if the document could not be written.
  */
 export async function drainMachine(
-  { backend, store, now }: Deps,
+  { backend, store, now, monotonicMs }: Deps,
   { order, handle, drain, patienceMs }: DrainMachineInput,
   signal: AbortSignal,
 ): Promise<{ isOnRecord: boolean }> {
   const documents = new AttemptDocuments(store, order, now)
   const before = await beatOf(documents)
-  const windowEndMs = now() + drain.windowMs
+  const windowEndMs = monotonicMs() + drain.windowMs
   const isOnRecord = await documents.putDrain(drain).then(
     () => true,
     () => false,
   )
-  const untilMs = isOnRecord ? now() + patienceMs : 0
+  const untilMs = isOnRecord ? monotonicMs() + patienceMs : -Infinity
   // Whether the runner has the request. A draining runner does not report a shorter window, but one that still beats still reads the store.
   const isHeard = ({ seq }: Beat): boolean => (drain.seq ?? 1) === 1 || seq !== before?.seq
   while (!(await isObeyed(documents, isHeard))) {
-    if (now() < untilMs) {
+    if (monotonicMs() < untilMs) {
       await pause(LOOK_MS, signal)
       continue
     }
     // The machine is ended when the window that began with the document is over, however late the request arrives.
-    const windowMs = Math.max(0, windowEndMs - now())
+    const windowMs = Math.max(0, windowEndMs - monotonicMs())
     await backend
       .drain?.(handle, { ...drain, windowMs, requestedAtMs: now() }, { signal })
       .catch(() => undefined)

@@ -10,6 +10,8 @@ import { layout } from '../../storage/layout'
 import type { SendingDeps } from '../machine/sending'
 
 export interface DiagnosisDeps extends SendingDeps {
+  /** For durations: it never steps. */
+  monotonicMs: () => number
   /** Replaces every value of the job's secrets by `***`. */
   maskSecrets: (jobId: string, text: string) => Promise<string>
 }

@@ -34,7 +34,7 @@ export class Ending {
   /** Diagnosis of the first machine, if its runner left no result. */
   diagnosis: Diagnosis | undefined
   private readonly pace: Pace
-  private observedAtMs = -Infinity
+  private observedMs = -Infinity
   private readonly ends: BillingEnds
   /** For each machine id, since when each observation has found it gone. */
   private readonly gone = new Map<string, NonNullable<Evidence['gone']>>()
@@ -134,18 +134,19 @@ export class Ending {
   private async awaitStop(machines: MachineHandle[]): Promise<Observation[]> {
     const { timing } = this.input
     let { windowMs } = this.input
-    let untilMs = this.deps.now() + ((await this.hasRunner()) ? windowMs + timing.powerOffMs : 0)
+    let untilMs = this.deps.monotonicMs() + ((await this.hasRunner()) ? windowMs + timing.powerOffMs : 0)
     for (;;) {
       const looks = await this.observe(machines)
       const isStopped =
         machines.every((machine, index) => this.isGone(machine) || this.hasNothingToSave(looks[index])) ||
         (await readResult(this.at.documents)) !== undefined
-      if (isStopped || this.deps.now() >= untilMs) return looks
+      if (isStopped || this.deps.monotonicMs() >= untilMs) return looks
       // The job may shorten the window meanwhile; the runner reads the new one at its next poll.
       const newest = await this.at.documents.newestDrain().catch(() => undefined)
       if (newest !== undefined && newest.windowMs < windowMs) {
         windowMs = newest.windowMs
-        untilMs = Math.min(untilMs, this.deps.now() + windowMs + timing.powerOffMs + 2 * timing.beatMs)
+        const shorterMs = windowMs + timing.powerOffMs + 2 * timing.beatMs
+        untilMs = Math.min(untilMs, this.deps.monotonicMs() + shorterMs)
       }
       await pause(timing.observeMs, this.at.signal)
     }
@@ -178,11 +179,11 @@ export class Ending {
   /** Waits until the provider may be asked again. */
   private async observe(machines: MachineHandle[]): Promise<Observation[]> {
     const { observeMs = 0 } = this.pace
-    const waitMs = this.observedAtMs + observeMs - this.deps.now()
+    const waitMs = this.observedMs + observeMs - this.deps.monotonicMs()
     if (waitMs > 0) await pause(waitMs, this.at.signal)
-    this.observedAtMs = this.deps.now()
+    this.observedMs = this.deps.monotonicMs()
     const looks = await observeEach(this.deps.backend, machines, { signal: this.at.signal })
-    const nowMs = this.deps.now()
+    const nowMs = this.deps.monotonicMs()
     machines.forEach((machine, index) => {
       const { id } = machine
       this.ends.note(machine, looks[index]!)

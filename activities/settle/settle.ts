@@ -21,7 +21,7 @@ import { AttemptDocuments } from '../documents'
 import { withLastWords, type DiagnosisDeps } from './diagnosis'
 import { Ending, readResult, type ReadResult } from './end-machines'
 import { costOfAll, costOfUnseen, timesBilled, type EndedMachine } from './cost'
-import { assertOver, fencedAtMs } from './fence'
+import { assertOver, fence } from './fence'
 
 type Deps = DiagnosisDeps
 
@@ -42,7 +42,7 @@ export async function settleAttempt(
     const ending = new Ending(deps, input, { documents, signal })
     const { machines, over, isUnseen } = await ending.find(known)
     const lasts = await ending.endAll(machines)
-    await assertOver(deps, input, { documents, handle: machines[0] })
+    await assertOver(deps, input, { documents, handle: machines[0], signal })
     // The order's process never saw the machine; the provider reports its state.
     const asked = isUnseen ? { ...input, end: null } : input
     const ended = over.map(({ endedAtMs }): Observation => ({ state: 'gone', endedAtMs }))
@@ -57,8 +57,8 @@ export async function settleAttempt(
     // The provider does not answer. A machine whose lease has certainly expired has stopped: the job may continue, and garbage
     // collection removes the rest.
     if (!(error instanceof BackendError) || known === null) throw error
-    const atMs = await fencedAtMs(documents, input, known)
-    if (deps.now() <= atMs) throw error
+    const { isFenced, atMs } = await fence(deps, input, { documents, handle: known, signal })
+    if (!isFenced) throw error
     const over = (await documents.readEnded()).filter(({ endedAtMs }) => endedAtMs !== null)
     const isBilledOn = deps.backend.capabilities.billsUntil === 'terminate'
     const ended = [known, ...over.map(({ handle }) => handle).filter(({ id }) => id !== known.id)]

@@ -99,6 +99,8 @@ export class Place {
       backend,
       store,
       now,
+      // Real time: a test that moves the wall clock sets it, and no time passes.
+      monotonicMs: () => performance.now(),
       handOverSecrets: async () => undefined,
       maskSecrets: async (_jobId, text) => text,
       owners,

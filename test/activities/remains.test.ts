@@ -29,7 +29,13 @@ it('what a machine left is ended although its launch was never heard of and it h
     recordSeq: 9,
   }
   await settleAttempt(
-    { backend, store, now: Date.now, maskSecrets: async (_jobId, text) => text },
+    {
+      backend,
+      store,
+      now: Date.now,
+      monotonicMs: () => performance.now(),
+      maskSecrets: async (_jobId, text) => text,
+    },
     input,
     patiently().signal,
   )

@@ -95,6 +95,7 @@ export class Senders {
       backend: process.reach(this.provider),
       store,
       now: Date.now,
+      monotonicMs: () => performance.now(),
       sendLimitMs: this.sendLimitMs,
       handOverSecrets: async () => undefined,
       maskSecrets: async (_jobId, text) => text,

@@ -78,7 +78,7 @@ export function describeHandOvers(
       const maskSecrets = async (_jobId: string, text: string): Promise<string> => text
       const timing = { ...DEFAULT_TIMING, ...order.runner, powerOffMs: 0, observeMs: 10 }
       await settleAttempt(
-        { backend, store, now: Date.now, maskSecrets },
+        { backend, store, now: Date.now, monotonicMs: () => performance.now(), maskSecrets },
         { order, handle, timing, windowMs: 0, end: null, drainReason: null, recordSeq: 1 },
         signal,
       )

@@ -162,6 +162,7 @@ export class Site {
         backend,
         store,
         now: Date.now,
+        monotonicMs: () => performance.now(),
         sendLimitMs: SEND_LIMIT_MS,
         handOverSecrets: async () => undefined,
         maskSecrets: async (_jobId, text) => text,

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import type { Order, WatchInput } from '../../../core/activities'
+import type { WatchInput } from '../../../core/activities'
+import type { Order } from '../../../core/job/plan'
 import type { Lease } from '../../../core/documents'
 import { microUsd } from '../../../core/money/money'
 import { DAY_MS, HOUR_MS, SECOND_MS } from '../../../core/time/time'
