@@ -62,6 +62,8 @@ export const CODES = {
    * the next place, so it is sent again.
    */
   placeTaken: 'PLACE_TAKEN',
+  /** A signed input whose permission has ended or is used up: its workflow ends at once, without any effect. */
+  notAllowed: 'NOT_ALLOWED',
 } as const
 
 /** The message of whatever was thrown. */

@@ -1,3 +1,5 @@
+import { CODES } from './errors'
+
 /**
  * Classes of failures, named for the next step. `throttled` and `transient` are retried in place and reach a decision only when retrying
  * ran out of time. docs/reference/failures.md has a line for each.
@@ -102,6 +104,11 @@ export function failureFrom(error: unknown): Failure {
     at = at.cause as FailureCarrier | undefined
   }
   return { class: 'unclassified', message }
+}
+
+/** Whether an activity refused the whole workflow, because the permission in its signed input has ended or is used up. */
+export function isNotAllowed(error: unknown): boolean {
+  return failureFrom(error).code === CODES.notAllowed
 }
 
 /** Chains of causes are three or four long (child, activity, application); the bound guards against a cycle. */

@@ -57,7 +57,7 @@ export interface StampingInterceptors {
 /**
  * The `interceptors` of a Temporal client.
  *
- * @param makeId makes the ids of updates that have none
+ * @param makeId makes the ids of signals, and of updates that have none
  * @param deploymentOf whose work the activities outside any workflow are; `undefined` while that is not known
  */
 export function stampingInterceptors(
@@ -75,18 +75,18 @@ export function stampingInterceptors(
     updateId,
     atMs: now(),
   })
+  const signalOf = (name: string): Stamp => ({ kind: 'signal', name, id: makeId(), atMs: now() })
   return {
     workflow: [
       {
         startWithDetails: (input, next) =>
           next({ ...input, options: withStart(input.options, input.workflowType) }),
-        signal: (input, next) =>
-          next({ ...input, args: stamped(input.args, { kind: 'signal', name: input.signalName }) }),
+        signal: (input, next) => next({ ...input, args: stamped(input.args, signalOf(input.signalName)) }),
         signalWithStart: (input, next) =>
           next({
             ...input,
             options: withStart(input.options, input.workflowType),
-            signalArgs: stamped(input.signalArgs, { kind: 'signal', name: input.signalName }),
+            signalArgs: stamped(input.signalArgs, signalOf(input.signalName)),
           }),
         startUpdate: (input, next) => {
           const updateId = input.options.updateId ?? makeId()

@@ -3,7 +3,7 @@
  * arguments signed for one purpose cannot be sent again for another. `storage/payload-seal.ts` makes and checks the signature outside the
  * workflow sandbox.
  */
-import { HOUR_MS } from './time/time'
+import { STAMP_SLACK_MS, type Received, type ReceivedIds } from './received'
 
 export type Stamp =
   /** A client starts a workflow. */
@@ -12,10 +12,10 @@ export type Stamp =
   | { kind: 'schedule'; name: string }
   /** A workflow starts a child; `run` is the parent's run. */
   | { kind: 'child'; name: string; run: string }
-  /** A workflow continues as new; `run` is the run that ends. */
-  | { kind: 'continue'; name: string; run: string }
-  /** A client or a workflow sends a signal. */
-  | { kind: 'signal'; name: string }
+  /** A workflow continues as new; `run` is the run that ends, and `received` the newest messages that it and earlier ones have received. */
+  | { kind: 'continue'; name: string; run: string; received?: ReceivedIds }
+  /** A client or a workflow sends a signal. Signals of Crucible 0.1.0 have neither an id nor a time. */
+  | { kind: 'signal'; name: string; id?: string; atMs?: number }
   | { kind: 'update'; name: string; updateId: string; atMs: number }
   /**
    * `run` is that of the workflow that schedules the activity; missing for an activity outside any workflow. `deployment` owns the work;
@@ -32,9 +32,6 @@ interface Stamped {
 interface Refused {
   crucibleRefused: string
 }
-
-/** Tolerated difference between the clocks of a client and the server. */
-const STAMP_SLACK_MS = HOUR_MS
 
 export function stamped(args: readonly unknown[], stamp: Stamp): unknown[] {
   return [...args, { crucibleStamp: stamp } satisfies Stamped]
@@ -94,22 +91,36 @@ export function startProblem(stamp: Stamp | undefined, run: RunOrigin): string |
   }
 }
 
-export function signalProblem(stamp: Stamp | undefined, name: string): string | undefined {
+/** The run that a message reaches. */
+interface ReceivingRun {
+  runStartedAtMs: number
+  received: Pick<Received, 'has' | 'isFromEarlierRun'>
+}
+
+export function signalProblem(
+  stamp: Stamp | undefined,
+  { name, runStartedAtMs, received }: ReceivingRun & { name: string },
+): string | undefined {
   if (stamp === undefined) return UNSTAMPED
-  return stamp.kind === 'signal' && stamp.name === name ? undefined : `it was signed as ${wordsOf(stamp)}`
+  if (stamp.kind !== 'signal' || stamp.name !== name) return `it was signed as ${wordsOf(stamp)}`
+  const { id, atMs } = stamp
+  if (id === undefined || atMs === undefined) return undefined
+  return received.has(id) || atMs < runStartedAtMs - STAMP_SLACK_MS ? SENT_AGAIN : undefined
 }
 
 export function updateProblem(
   stamp: Stamp | undefined,
-  update: { name: string; updateId: string; runStartedAtMs: number },
+  update: ReceivingRun & { name: string; updateId: string },
 ): string | undefined {
   if (stamp === undefined) return UNSTAMPED
   if (stamp.kind !== 'update' || stamp.name !== update.name) return `it was signed as ${wordsOf(stamp)}`
+  const { updateId, runStartedAtMs, received } = update
+  if (stamp.updateId !== updateId || stamp.atMs < runStartedAtMs - STAMP_SLACK_MS) return SENT_AGAIN
   // The server answers a repeated id from memory, but only within one run.
-  if (stamp.updateId !== update.updateId || stamp.atMs < update.runStartedAtMs - STAMP_SLACK_MS)
-    return "it was sent a second time, or the sender's clock is skewed"
-  return undefined
+  return received.isFromEarlierRun(updateId) ? SENT_AGAIN : undefined
 }
+
+const SENT_AGAIN = "it was sent a second time, or the sender's clock is skewed"
 
 export function activityProblem(
   stamp: Stamp | undefined,

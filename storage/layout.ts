@@ -81,6 +81,13 @@ export const layout = {
   scheduleBundle: (name: string, sha256: string) => `schedules/${name}/bundle/${sha256}.tar.gz`,
   /** Secrets of a schedule, sealed with the deployment's key; those of the newest revision count. */
   scheduleSecrets: (name: string, revision: number) => `schedules/${name}/secrets/${revision}.sealed`,
+  /** What its owner has allowed beyond the calendar, and what runs have used up (`storage/schedule-permits.ts`). */
+  schedulePermits: (name: string) => `schedules/${name}/permits/`,
+  schedulePermit: (name: string, id: string) => `schedules/${name}/permits/${id}.json`,
+  scheduleUse: (name: string, what: string) => `schedules/${name}/uses/${what}.json`,
+  schedulePauses: (name: string) => `schedules/${name}/pauses/`,
+  schedulePause: (name: string, atMs: number) =>
+    `schedules/${name}/pauses/${String(atMs).padStart(15, '0')}.json`,
   scheduleRuns: (name: string) => `schedules/${name}/runs/`,
   runRecord: (name: string, run: string, seq: number) =>
     `schedules/${name}/runs/${run}/${String(seq).padStart(6, '0')}.json`,

@@ -55,6 +55,15 @@ export async function putRunEntry<T extends RunEntry>(
   }
 }
 
+/** The first entry of a run; `undefined` before it has begun. */
+export async function readRunStart(
+  store: ObjectStore,
+  schedule: string,
+  run: string,
+): Promise<RunEntry | undefined> {
+  return readDocument<RunEntry>(store, layout.runRecord(schedule, run, 0), parse)
+}
+
 /** The record of a run, in order. */
 export async function readRun(store: ObjectStore, schedule: string, run: string): Promise<RunEntry[]> {
   const read = await eachOf(await keysUnder(store, `${layout.scheduleRuns(schedule)}${run}/`), (key) =>

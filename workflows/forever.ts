@@ -1,5 +1,5 @@
 import { CancellationScope, condition, defineSignal, setHandler } from '@temporalio/workflow'
-import { failureFrom, type Failure } from '../core/failure'
+import { failureFrom, isNotAllowed, type Failure } from '../core/failure'
 import { RETRY_SIGNAL } from '../core/messages'
 import { HOUR_MS, MINUTE_MS } from '../core/time/time'
 
@@ -56,7 +56,8 @@ export function kept<T>(promise: Promise<T>): Promise<T> {
 
 /**
  * Does a step that must not be given up, such as making sure that a machine has ended, until it succeeds. Temporal retries the
- * activity while its trouble lasts; errors that reach this loop are rare, such as an activity without a worker for a day.
+ * activity while its trouble lasts; errors that reach this loop are rare, such as an activity without a worker for a day. A step that is
+ * not allowed fails at once.
  */
 export async function forever<T>(work: () => Promise<T>, page: TroublePage): Promise<T> {
   for (let tries = 0; ; tries++) {
@@ -65,7 +66,7 @@ export async function forever<T>(work: () => Promise<T>, page: TroublePage): Pro
       if (tries > 0) page.trouble(undefined)
       return done
     } catch (error) {
-      if (CancellationScope.current().consideredCancelled) throw error
+      if (CancellationScope.current().consideredCancelled || isNotAllowed(error)) throw error
       page.trouble(failureFrom(error))
     }
     await page.continueFresh?.()

@@ -7,6 +7,7 @@ import {
   type WorkflowOutboundCallsInterceptor,
 } from '@temporalio/workflow'
 import { carrying } from '../core/failure'
+import { Received } from '../core/received'
 import {
   deploymentOf,
   refusalOf,
@@ -44,9 +45,13 @@ function refuse(what: string, problem: string): ApplicationFailure {
   return ApplicationFailure.create({ ...carrying({ class: 'auth', message }), nonRetryable: true })
 }
 
-/** Facts about a workflow from its input, for the stamps of its activities. */
+/** What the interceptors of a workflow know about it. */
 interface Origin {
+  /** From its input, for the stamps of its activities. */
   deployment?: string
+  received: Received
+  /** Number of signals that this run has sent. */
+  signalsSent: number
 }
 
 const inboundOf = (origin: Origin): WorkflowInboundCallsInterceptor => ({
@@ -61,6 +66,8 @@ const inboundOf = (origin: Origin): WorkflowInboundCallsInterceptor => ({
       }),
     )
     if (problem !== undefined) return Promise.reject(refuse('the input', problem))
+    const { stamp } = unstamped(input.args)
+    if (stamp?.kind === 'continue') origin.received = new Received(stamp.received)
     const deployment = deploymentOf(args[0])
     if (deployment !== undefined) origin.deployment = deployment
     return next({ ...input, args })
@@ -68,14 +75,21 @@ const inboundOf = (origin: Origin): WorkflowInboundCallsInterceptor => ({
 
   handleSignal(input, next) {
     const { signalName } = input
-    const { args, problem } = opened(input.args, (stamp) => signalProblem(stamp, signalName))
-    if (problem === undefined) return next({ ...input, args })
+    const { received } = origin
+    const { args, problem } = opened(input.args, (stamp) =>
+      signalProblem(stamp, { name: signalName, ...receiving(origin) }),
+    )
+    const { stamp } = unstamped(input.args)
+    if (problem === undefined) {
+      if (stamp?.kind === 'signal' && stamp.id !== undefined) received.add(stamp.id, stamp.atMs ?? 0)
+      return next({ ...input, args })
+    }
     log.warn(`Refused the signal ${signalName}: ${problem}.`)
     return Promise.resolve()
   },
 
   validateUpdate(input, next) {
-    const { args, problem } = openedUpdate(input)
+    const { args, problem } = openedUpdate(origin, input)
     if (problem !== undefined) throw refuse(`the update ${input.name}`, problem)
     next({ ...input, args })
   },
@@ -83,16 +97,25 @@ const inboundOf = (origin: Origin): WorkflowInboundCallsInterceptor => ({
   // The handler is not async: one more promise tick would change the order of commands in the histories of running jobs.
   handleUpdate(input, next) {
     // An update without a validator arrives here unchecked.
-    const { args, problem } = openedUpdate(input)
-    if (problem === undefined) return next({ ...input, args })
+    const { args, problem } = openedUpdate(origin, input)
+    if (problem === undefined) {
+      origin.received.add(input.updateId, Date.now())
+      return next({ ...input, args })
+    }
     return Promise.reject(refuse(`the update ${input.name}`, problem))
   },
 })
 
-function openedUpdate(input: { args: unknown[]; name: string; updateId: string }): ReturnType<typeof opened> {
+function receiving({ received }: Origin): { runStartedAtMs: number; received: Received } {
+  return { runStartedAtMs: workflowInfo().startTime.getTime(), received }
+}
+
+function openedUpdate(
+  origin: Origin,
+  input: { args: unknown[]; name: string; updateId: string },
+): ReturnType<typeof opened> {
   const { name, updateId } = input
-  const runStartedAtMs = workflowInfo().startTime.getTime()
-  return opened(input.args, (stamp) => updateProblem(stamp, { name, updateId, runStartedAtMs }))
+  return opened(input.args, (stamp) => updateProblem(stamp, { name, updateId, ...receiving(origin) }))
 }
 
 /** A result that no worker of this deployment produced. */
@@ -127,15 +150,17 @@ const outboundOf = (origin: Origin): WorkflowOutboundCallsInterceptor => ({
   },
 
   signalWorkflow(input, next) {
-    return next({ ...input, args: stamped(input.args, { kind: 'signal', name: input.signalName }) })
+    origin.signalsSent += 1
+    const id = `${workflowInfo().runId}/${origin.signalsSent}`
+    const stamp: Stamp = { kind: 'signal', name: input.signalName, id, atMs: Date.now() }
+    return next({ ...input, args: stamped(input.args, stamp) })
   },
 
   continueAsNew(input, next) {
     const { workflowType: name } = input.options
-    return next({
-      ...input,
-      args: stamped(input.args, { kind: 'continue', name, run: workflowInfo().runId }),
-    })
+    const { runId: run } = workflowInfo()
+    const received = origin.received.carry(Date.now())
+    return next({ ...input, args: stamped(input.args, { kind: 'continue', name, run, received }) })
   },
 })
 
@@ -146,6 +171,6 @@ function activityStamp(name: string, { deployment }: Origin): Stamp {
 
 /** Loaded by the worker into the sandbox of every workflow. */
 export const interceptors: WorkflowInterceptorsFactory = () => {
-  const origin: Origin = {}
+  const origin: Origin = { received: new Received(), signalsSent: 0 }
   return { inbound: [inboundOf(origin)], outbound: [outboundOf(origin)] }
 }

@@ -1,5 +1,6 @@
 import { stillAvoided } from '../../planner/plan/avoidance'
 import { BackendError } from '../../backends/errors'
+import { CODES } from '../../core/errors'
 import type { OrchestratorActivities, PlanInput, PlanOutcome } from '../../core/activities'
 import { defined } from '../../core/defined'
 import type { JobSpec } from '../../core/job/job'
@@ -39,7 +40,7 @@ import { keepMarket } from '../../storage/market'
 import { readOwnMemory } from '../../storage/own-memory'
 import { readOwnSpeeds } from '../../storage/own-speeds'
 import { provePutIfAbsent } from '../../storage/probe'
-import { putRecord, RESOLVED_SEQ } from '../../storage/record'
+import { putRecord, readRecords, RESOLVED_SEQ } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
 import { storePriceOf } from '../../storage/store-price'
 import { askAll, askOthers, freePlacesIn, letPlacesGo, type AskOffers } from './asking'
@@ -105,6 +106,7 @@ function askedAfter(input: PlanInput, waitedMs: number): PlanInput {
 
 async function resolveJob(deps: PlanningDeps, input: JobInput, signal: AbortSignal): Promise<ResolvedJob> {
   await checkDeployment(deps.store, input)
+  await checkNotOver(deps.store, input)
   const spec = checked(input.spec)
   const runnerSha256 = await deps.publishRunner()
   // Last of the steps that may fail: no money is reserved for a job that does not start.
@@ -141,6 +143,13 @@ async function checkDeployment(store: ObjectStore, { deployment }: JobInput): Pr
     message: `The job was submitted to deployment ${deployment}, but this server's workers belong to ${stored}.`,
     hint: 'Submit it with TEMPORAL_ADDRESS and CRUCIBLE_STORE of one deployment.',
   })
+}
+
+/** A signed input is used up when its job is over: a copy of it, or a reset, starts nothing again. */
+async function checkNotOver(store: ObjectStore, { jobId }: JobInput): Promise<void> {
+  const [last] = await readRecords(store, jobId, { afterSeq: RESOLVED_SEQ, last: 1 })
+  if (last?.kind !== 'finished') return
+  throw new BackendError({ class: 'auth', code: CODES.notAllowed, message: `The job ${jobId} is over.` })
 }
 
 function checked(written: JobSpec): JobSpec {

@@ -1,5 +1,6 @@
 import type { LookContext } from '../../backends/backend'
 import { BackendError, failureOf } from '../../backends/errors'
+import { CODES } from '../../core/errors'
 import { formatUsd } from '../../core/money/money'
 import { isHeld, type ReleaseTerms, type ReservationOrder } from '../../core/reservation/reservation'
 import { SHARE_DEFAULT } from '../../core/reservation/hold'
@@ -19,7 +20,12 @@ import type {
 import { judgeHold } from '../../planner/reserving/hold'
 import { judgeCapacity, rankQuotes } from '../../planner/reserving/judge'
 import { quoteInWords } from '../../planner/reserving/words'
-import { claimedReservations, claimReservation, putHolder } from '../../storage/reservations'
+import {
+  claimedReservations,
+  claimReservation,
+  lastReservationEntry,
+  putHolder,
+} from '../../storage/reservations'
 import { Purchases } from '../../storage/purchases'
 import { allBeating } from '../heartbeat'
 import { wakeNext } from '../waking'
@@ -88,6 +94,7 @@ async function lookForCapacity(
   const { backend, store, now } = deps
   const reserving = reservingOf(deps)
   const { wish, rule, reservationId, deployment, approved, isFirst, earlierMicroUsd = 0 } = input
+  await checkNotOver(deps, reservationId)
   await noteHolder(deps, input)
   const { sends, open } = await sentBefore(deps, reservationId, input.sends)
   if (open !== undefined) return resumed(open, { sends, account: await reserving.account({ signal }) })
@@ -145,6 +152,12 @@ async function lookForCapacity(
     return isOwn ? { ...verdict, ...(await purchaseOf(deps, reservationId, id)) } : verdict
   }
   throw new BackendError({ class: 'transient', message: `${owner} claimed ${id} first; searching again.` })
+}
+
+/** A signed input is used up when its reservation is over: a copy of it, or a reset, searches and buys nothing again. */
+async function checkNotOver({ store }: ReservingDeps, id: string): Promise<void> {
+  if ((await lastReservationEntry(store, id))?.kind !== 'over') return
+  throw new BackendError({ class: 'auth', code: CODES.notAllowed, message: `The reservation ${id} is over.` })
 }
 
 async function surveyCapacity(

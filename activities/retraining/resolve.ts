@@ -1,23 +1,35 @@
 import { createHash } from 'node:crypto'
-import { WorkflowNotFoundError, type Client } from '@temporalio/client'
+import type { Client } from '@temporalio/client'
 import { datesOfRun } from '../../core/retraining/run-dates'
 import type { RetrainingActivities, RunEntry, RunRef } from '../../core/retraining/run'
 import { retrainScheduleId } from '../../core/queues'
 import { calendarEntries, WRITTEN_AHEAD_MS, writtenFrom } from '../../core/retraining/schedule-dates'
 import type { RetrainSpec } from '../../core/retraining/retraining'
-import { putRunEntry, readRun } from '../../storage/schedules'
+import { hasRunEnded, putRunEntry, readRun, readRunStart } from '../../storage/schedules'
+import type { ObjectStore } from '../../storage/store'
 import type { RetrainingDeps } from './activities'
+import { isKnown, notAllowed, usePermission } from './permission'
 
 type Input = Parameters<RetrainingActivities['resolveRun']>[0]
 
 type Started = RunEntry & { data: Pick<Input, 'workflowId' | 'runId' | 'input'> & { run: RunRef } }
 
-/** Resolves which run this workflow is: the first run of a date is named by it, later ones also get a letter. */
+/** Resolves which run this workflow is, and that its schedule allows it: the first run of a date is named by it, later ones also get a letter. */
 export async function resolveRun(deps: RetrainingDeps, input: Input): Promise<RunRef> {
   const { store, now, client } = deps
   const { schedule, spec } = input.input
   const nowMs = now()
   const dates = datesOfRun(spec, input.scheduledAtMs, nowMs)
+  const begun = await startsOf(store, schedule, dates.nominal)
+  for (const stored of begun) {
+    if (isOwn(input, stored)) return unlessOver(deps, input, stored)
+    if (await isSetBack(deps, input, stored)) return continued(deps, input, stored)
+  }
+  await usePermission(
+    deps,
+    input,
+    begun.map(({ data: { workflowId, run } }) => ({ workflowId, opensAtMs: run.dates.opensAtMs })),
+  )
   await renewDates(client, { spec, name: schedule, nowMs }).catch(() => undefined)
   for (const letter of ['', ...LETTERS]) {
     const id = `${dates.nominal}${letter}`
@@ -31,10 +43,35 @@ export async function resolveRun(deps: RetrainingDeps, input: Input): Promise<Ru
     const summary = `Run for ${dates.nominal}, with data from ${dates.window.start} up to ${dates.window.end}`
     const entry: Started = { seq: 0, atMs: nowMs, kind: 'started', summary, data }
     const stored = await putRunEntry(store, { schedule, run: id }, entry)
-    if ([input.runId, input.firstRunId].includes(stored.data.runId)) return stored.data.run
-    if (await isSetBack(deps, input, stored)) return continued(deps, input, stored)
+    if (isOwn(input, stored)) return stored.data.run
   }
   throw new Error(`${schedule} ran more than ${LETTERS.length} times for ${dates.nominal}`)
+}
+
+/** The first entries of the runs of a day, in the order of their letters. */
+async function startsOf(store: ObjectStore, schedule: string, nominal: string): Promise<Started[]> {
+  const found: Started[] = []
+  for (const letter of ['', ...LETTERS]) {
+    const started = await readRunStart(store, schedule, `${nominal}${letter}`)
+    if (started === undefined) break
+    found.push(started as Started)
+  }
+  return found
+}
+
+function isOwn({ runId, firstRunId }: Input, { data }: Started): boolean {
+  return [runId, firstRunId].includes(data.runId)
+}
+
+/** A run that was reset continues, unless it is over. */
+async function unlessOver(
+  { store }: RetrainingDeps,
+  { input: { schedule } }: Input,
+  { data: { run } }: Started,
+): Promise<RunRef> {
+  if (await hasRunEnded(store, schedule, run.id))
+    throw notAllowed(`The run ${run.id} of ${schedule} is over.`)
+  return run
 }
 
 /**
@@ -49,13 +86,7 @@ async function isSetBack(
   if (data.workflowId !== workflowId) return false
   const entries = await readRun(store, schedule, data.run.id)
   if (entries.some(({ kind }) => kind === 'finished')) return false
-  try {
-    await client.workflow.getHandle(workflowId, data.runId).describe()
-    return false
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return true
-    throw error
-  }
+  return !(await isKnown(client, { workflowId, runId: data.runId }))
 }
 
 /** Continues the record after the entries of the lost history. */

@@ -20,8 +20,10 @@ import {
   type RecordedRun,
   type ScheduleRevision,
 } from '../../storage/schedules'
+import { putPause, type PauseMark } from '../../storage/schedule-permits'
 import type { Context } from '../context'
 import { CrucibleError, isTemporals, toCrucibleError } from '../errors'
+import { permitted } from './permits'
 import { handleOf, heldSchedule, type ScheduleState } from './schedule-handles'
 import { currentOf } from './schedules'
 import { UPDATE_LIMIT_MS } from '../updates'
@@ -165,20 +167,28 @@ export async function scheduleHistory(
   }
 }
 
+/** Stops new runs. The store has the pause too, so that it holds against a request to Temporal without the deployment's key. */
 export async function pauseSchedule(context: Context, name: string, note: string): Promise<void> {
   await currentOf(context, name)
+  await putPause(context.store, name, pauseMark(context, 'paused'))
   await handleOf(await context.temporal(), name).pause(note)
 }
 
 export async function resumeSchedule(context: Context, name: string, note: string): Promise<void> {
   await currentOf(context, name)
+  await putPause(context.store, name, pauseMark(context, 'resumed'))
   await handleOf(await context.temporal(), name).unpause(note)
+}
+
+function pauseMark({ now, config }: Context, kind: PauseMark['kind']): PauseMark {
+  return { kind, atMs: now(), by: config.owner }
 }
 
 /** Starts a run now, outside the calendar. */
 export async function triggerSchedule(context: Context, name: string): Promise<void> {
   await currentOf(context, name)
-  await handleOf(await context.temporal(), name).trigger('ALLOW_ALL')
+  const handle = handleOf(await context.temporal(), name)
+  await permitted(context, name, [{ kind: 'trigger' }], () => handle.trigger('ALLOW_ALL'))
 }
 
 const WAITS = { states: ['awaiting-approval'], one: 'waits for approval', many: 'wait for approval' } as const

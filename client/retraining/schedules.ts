@@ -21,6 +21,7 @@ import type { Context } from '../context'
 import { checkSameDeployment } from '../deployment'
 import { CrucibleError } from '../errors'
 import { workflowPagesOf } from '../job/read-view'
+import { permitted } from './permits'
 import { establish, handleOf, isNamed, scheduleOf, withStamp } from './schedule-handles'
 
 /** @experimental */
@@ -221,14 +222,14 @@ export async function backfill(
   // Temporal starts only dates that it holds.
   const wanted = withStamp(scheduleOf(revision, nowMs, Math.min(earliest, writtenFrom(nowMs))))
   await handle.update(({ state }) => ({ ...wanted, state }))
-  await handle.backfill(
-    runs.map(({ startsAtMs }) => ({
-      // Temporal takes the times after the start, up to and with the end.
-      start: new Date(startsAtMs - 1_000),
-      end: new Date(startsAtMs),
-      overlap: 'BUFFER_ALL' as const,
-    })),
-  )
+  const dates = runs.map(({ startsAtMs }) => ({
+    // Temporal takes the times after the start, up to and with the end.
+    start: new Date(startsAtMs - 1_000),
+    end: new Date(startsAtMs),
+    overlap: 'BUFFER_ALL' as const,
+  }))
+  const wishes = runs.map(({ startsAtMs }) => ({ kind: 'backfill' as const, startsAtMs }))
+  await permitted(context, name, wishes, () => handle.backfill(dates))
   return runs
 }
 

@@ -64,7 +64,8 @@ export function datesOfRun(spec: Calendar, scheduledAtMs: number, nowMs: number)
   return { nominal, opensAtMs, zone, window, notes, isByHand: opensAtMs < nowMs }
 }
 
-const START_SLACK_MS = 2_000
+/** A server starts a run within this of its date, in whole seconds. */
+export const START_SLACK_MS = 2_000
 
 /** The next runs, at most this many, with the dates that are skipped among them. */
 export function nextRuns(

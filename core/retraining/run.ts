@@ -245,7 +245,10 @@ export interface PromotionTask extends RunTask {
 
 /** Activities of the orchestrator's worker. */
 export interface RetrainingActivities {
-  /** Determines which run this is, and puts its first entry. Renews the dates of the schedule. */
+  /**
+   * Determines which run this is, uses up the permission of its schedule, and puts its first entry. Renews the dates of the schedule. Fails
+   * with the code `NOT_ALLOWED` if the schedule does not allow the run.
+   */
   resolveRun(input: {
     input: Omit<RetrainInput, 'carry'>
     workflowId: string
@@ -253,6 +256,8 @@ export interface RetrainingActivities {
     /** Id of the first run, if a reset has made this run from it. */
     firstRunId?: string
     scheduledAtMs: number
+    /** Start of the workflow; missing from workflows of Crucible 0.1.0. */
+    startedAtMs?: number
   }): Promise<RunRef>
   decideCapacity(question: CapacityQuestion): Promise<CapacityDecision>
   /** Records the request for a reservation, as `crucible reservations reserve` does. Returns the recorded one. */

@@ -11,6 +11,7 @@ import type { JobInput, ResolvedJob } from '../../core/messages'
 import { microUsd } from '../../core/money/money'
 import { offerKey } from '../../core/offer'
 import { ensureDeployment } from '../../storage/deployment'
+import { putDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
@@ -110,6 +111,16 @@ describe('resolveJob', () => {
     })
     expect(await readRecords(place.store, 'job-a')).toEqual([])
     expect(await perform(planning(), 'resolveJob', { ...JOB, deployment: stored })).toEqual(resolved())
+  })
+
+  it('refuses a job that is over, for good', async () => {
+    await perform(planning(), 'resolveJob', JOB)
+    await putDocument(place.store, layout.record('job-a', 2), { seq: 2, kind: 'finished' })
+    await expect(perform(planning(), 'resolveJob', JOB)).rejects.toMatchObject({
+      type: 'auth',
+      nonRetryable: true,
+      details: [{ code: 'NOT_ALLOWED', message: 'The job job-a is over.' }],
+    })
   })
 
   it('refuses a spec that is none, for good, and names what is wrong', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { Received } from '../../core/received'
 import { stampingInterceptors } from '../../core/stamping'
 import {
   activityProblem,
@@ -56,12 +57,20 @@ describe('startProblem', () => {
 })
 
 describe('updateProblem', () => {
-  const update = { name: 'migrate', updateId: 'u1', runStartedAtMs: NOW_MS }
+  const update = { name: 'migrate', updateId: 'u1', runStartedAtMs: NOW_MS, received: new Received() }
   const stamp = { kind: 'update', name: 'migrate', updateId: 'u1', atMs: NOW_MS + 1 } as const
   it('accepts an update once', () => {
     expect(updateProblem(stamp, update)).toBeUndefined()
     expect(updateProblem(stamp, { ...update, updateId: 'u2' })).toMatch(/second time/)
     expect(updateProblem(stamp, { ...update, runStartedAtMs: NOW_MS + 2 * HOUR_MS })).toMatch(/second time/)
+  })
+
+  it('leaves a repeated update of one run to the server, and refuses one of an earlier run', () => {
+    const received = new Received()
+    received.add('u1', NOW_MS)
+    expect(updateProblem(stamp, { ...update, received })).toBeUndefined()
+    const later = new Received(received.carry(NOW_MS))
+    expect(updateProblem(stamp, { ...update, received: later })).toMatch(/second time/)
   })
 
   it('refuses one that was signed for something else, or not at all', () => {
@@ -72,18 +81,40 @@ describe('updateProblem', () => {
 
 describe('signalProblem and activityProblem', () => {
   it('tell one name and one run from another', () => {
-    expect(signalProblem({ kind: 'signal', name: 'drain' }, 'drain')).toBeUndefined()
-    expect(signalProblem({ kind: 'signal', name: 'extend' }, 'drain')).toBe('it was signed as signal extend')
-    expect(signalProblem({ kind: 'schedule', name: 'drain' }, 'drain')).toBe(
-      'it was signed as schedule drain',
-    )
-    expect(signalProblem(undefined, 'drain')).toBe('it is not signed')
+    const run = { name: 'drain', runStartedAtMs: NOW_MS, received: new Received() }
+    expect(signalProblem({ kind: 'signal', name: 'drain' }, run)).toBeUndefined()
+    expect(signalProblem({ kind: 'signal', name: 'extend' }, run)).toBe('it was signed as signal extend')
+    expect(signalProblem({ kind: 'schedule', name: 'drain' }, run)).toBe('it was signed as schedule drain')
+    expect(signalProblem(undefined, run)).toBe('it is not signed')
     const stamp: Stamp = { kind: 'activity', name: 'launch', run: 'r1' }
     expect(activityProblem(stamp, { name: 'launch', run: 'r1' })).toBeUndefined()
     expect(activityProblem(stamp, { name: 'settle', run: 'r1' })).toBe('it was signed as activity launch')
     expect(activityProblem(stamp, { name: 'launch', run: 'r2' })).toMatch(/another run/)
     expect(activityProblem(stamp, { name: 'launch' })).toMatch(/another run/)
     expect(activityProblem(undefined, { name: 'launch' })).toBe('it is not signed')
+  })
+})
+
+describe('a signal', () => {
+  const stamp = { kind: 'signal', name: 'drain', id: 's1', atMs: NOW_MS } as const
+  const run = { name: 'drain', runStartedAtMs: NOW_MS + HOUR_MS }
+
+  it('counts once in a run and in the runs after it', () => {
+    const received = new Received()
+    expect(signalProblem(stamp, { ...run, received })).toBeUndefined()
+    received.add('s1', NOW_MS)
+    expect(signalProblem(stamp, { ...run, received })).toMatch(/second time/)
+    const later = new Received(received.carry(NOW_MS + HOUR_MS))
+    expect(signalProblem(stamp, { ...run, received: later })).toMatch(/second time/)
+    expect(signalProblem({ ...stamp, id: 's2' }, { ...run, received: later })).toBeUndefined()
+  })
+
+  it('is refused by its time once its id is forgotten', () => {
+    const received = new Received([['s1', NOW_MS]])
+    expect(received.carry(NOW_MS + 2 * HOUR_MS)).toEqual([['s1', NOW_MS]])
+    expect(received.carry(NOW_MS + 2 * HOUR_MS + 1)).toBeUndefined()
+    const muchLater = { name: 'drain', runStartedAtMs: NOW_MS + 2 * HOUR_MS + 1, received: new Received() }
+    expect(signalProblem(stamp, muchLater)).toMatch(/second time/)
   })
 })
 
@@ -111,7 +142,7 @@ describe('the interceptors of a client', () => {
       options: { args: [1, { crucibleStamp: { kind: 'start', name: 'job', atMs: NOW_MS } }] },
     })
     expect(await workflow[0].signal({ signalName: 'drain', args: [] }, seen)).toMatchObject({
-      args: [{ crucibleStamp: { kind: 'signal', name: 'drain' } }],
+      args: [{ crucibleStamp: { kind: 'signal', name: 'drain', id: 'made', atMs: NOW_MS } }],
     })
     expect(await activity[0].start({ activityType: 'offers', options: {} }, seen)).toMatchObject({
       options: { args: [{ crucibleStamp: { kind: 'activity', name: 'offers' } }] },

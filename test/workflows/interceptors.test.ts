@@ -7,18 +7,26 @@ const NOW_MS = Date.UTC(2026, 10, 21)
 const sandbox = globalThis as { crucibleRequiresSeals?: boolean }
 
 let warnings: string[]
+let continuedFrom: string | undefined
 
 jest.mock('@temporalio/workflow', () => ({
   ...jest.requireActual<object>('@temporalio/common'),
   CancellationScope: {},
   defineSignal: () => undefined,
   log: { warn: (text: string) => warnings.push(text) },
-  workflowInfo: () => ({ workflowType: 'job', startTime: new Date(NOW_MS), runId: 'run-1' }),
+  workflowInfo: () => ({
+    workflowType: 'job',
+    startTime: new Date(NOW_MS),
+    runId: 'run-1',
+    continuedFromExecutionRunId: continuedFrom,
+  }),
 }))
 const { interceptors } = jest.requireActual<typeof Interceptors>('../../workflows/interceptors')
 
 beforeEach(() => {
   warnings = []
+  continuedFrom = undefined
+  jest.spyOn(Date, 'now').mockReturnValue(NOW_MS)
   sandbox.crucibleRequiresSeals = true
 })
 afterEach(() => {
@@ -68,6 +76,35 @@ describe('a workflow of a deployment with a key', () => {
     expect(warnings).toEqual([expect.stringContaining('Refused the signal drain: it is not signed.')])
   })
 
+  it('takes a signal once, also in its next run', async () => {
+    const { signal, out } = made()
+    const stamp: Stamp = { kind: 'signal', name: 'drain', id: 's-1', atMs: NOW_MS }
+    const signed = stamped([1], stamp)
+    expect(await signal(...signed)).toMatchObject({ args: [1] })
+    expect(await signal(...signed)).toBeUndefined()
+    const fresh = { options: { workflowType: 'job' }, args: [INPUT], headers } as never
+    const { args } = (await out.continueAsNew(fresh, result as never)) as unknown as { args: unknown[] }
+    const next = made()
+    continuedFrom = 'run-1'
+    await next.start(...args)
+    expect(await next.signal(...signed)).toBeUndefined()
+    expect(await next.signal(...stamped([1], { ...stamp, id: 's-2' }))).toMatchObject({ args: [1] })
+    expect(warnings).toHaveLength(2)
+  })
+
+  it('takes an update of its earlier run no second time', async () => {
+    const { update, out } = made()
+    const own = stamped([1], { kind: 'update', name: 'migrate', updateId: 'u-1', atMs: NOW_MS })
+    expect(await update(...own)).toMatchObject({ args: [1] })
+    const fresh = { options: { workflowType: 'job' }, args: [INPUT], headers } as never
+    const { args } = (await out.continueAsNew(fresh, result as never)) as unknown as { args: unknown[] }
+    const next = made()
+    continuedFrom = 'run-1'
+    await next.start(...args)
+    expect(() => next.check(...own)).toThrow('it was sent a second time')
+    await expect(next.update(...own)).rejects.toMatchObject({ type: 'auth' })
+  })
+
   it('refuses an update of a stranger, whether or not a validator sees it first', async () => {
     const { update, check } = made()
     const own = stamped([1], { kind: 'update', name: 'migrate', updateId: 'u-1', atMs: NOW_MS })
@@ -88,9 +125,10 @@ describe('a workflow of a deployment with a key', () => {
     expect(await out.scheduleActivity(asked, result)).toMatchObject({ args: [1, activity] })
     expect(await out.scheduleLocalActivity(asked, result)).toMatchObject({ args: [1, activity] })
     const signal = { signalName: 'drain', args, headers } as never
-    expect(await out.signalWorkflow(signal, result as never)).toMatchObject({
-      args: [1, { crucibleStamp: { kind: 'signal', name: 'drain' } }],
-    })
+    for (const id of ['run-1/1', 'run-1/2'])
+      expect(await out.signalWorkflow(signal, result as never)).toMatchObject({
+        args: [1, { crucibleStamp: { kind: 'signal', name: 'drain', id, atMs: NOW_MS } }],
+      })
     const fresh = { options: { workflowType: 'job' }, args, headers } as never
     expect(await out.continueAsNew(fresh, result as never)).toMatchObject({
       args: [1, { crucibleStamp: { kind: 'continue', name: 'job', run: 'run-1' } }],

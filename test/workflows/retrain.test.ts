@@ -1,6 +1,7 @@
 /** The main line of a run of a schedule: what it waits for, and how it ends. Its steps are played by the test. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ApplicationFailure } from '@temporalio/common'
+import { carrying } from '../../core/failure'
 import type {
   RetrainInput,
   RetrainResult,
@@ -273,6 +274,18 @@ describe('a run whose window is open', () => {
   })
 })
 
+describe('a run that its schedule does not allow', () => {
+  it('fails at once, and reports nothing', async () => {
+    const failure = { class: 'auth', code: 'NOT_ALLOWED', message: 'The schedule was deleted.' } as const
+    steps['resolveRun'] = () => {
+      throw ApplicationFailure.create({ ...carrying(failure), nonRetryable: true })
+    }
+    await expect(begin()).rejects.toMatchObject({ type: 'auth', message: failure.message })
+    expect(names()).toEqual(['resolveRun'])
+    expect(status()).toMatchObject({ state: 'failed', message: failure.message })
+  })
+})
+
 describe('the dates of a run', () => {
   it('are those of the instant at which it began, if no schedule has started it', async () => {
     await begin()
@@ -282,6 +295,7 @@ describe('the dates of a run', () => {
       workflowId: `retrain/${SCHEDULE}-1`,
       runId: 'run-1',
       scheduledAtMs: START_MS,
+      startedAtMs: START_MS,
     })
   })
 

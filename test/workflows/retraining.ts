@@ -5,6 +5,8 @@ import type { RetrainSpec } from '../../core/retraining/retraining'
 import { ORCHESTRATOR_QUEUE, retrainScheduleId, WORKFLOW_TYPES } from '../../core/queues'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import { layout } from '../../storage/layout'
+import { putPermit } from '../../storage/schedule-permits'
+import { putRevision, readRevisions } from '../../storage/schedules'
 import { DEPLOYMENT_ID, type Deployment } from './harness'
 import { eventually } from './looks'
 
@@ -48,22 +50,38 @@ export interface RunHandle extends WorkflowHandle {
   result(): Promise<RetrainResult>
 }
 
+/** The next revision of the schedule, and a run that its owner asks for. */
+async function allowRun({ store }: Deployment, input: Omit<RetrainInput, 'revision'>): Promise<RetrainInput> {
+  const nowMs = Date.now()
+  const revision = (await readRevisions(store, SCHEDULE)).length + 1
+  const revised = { ...input, revision }
+  const at = { atMs: nowMs - DAY_MS + revision, by: 'somebody' }
+  const kind = revision === 1 ? 'created' : 'updated'
+  await putRevision(store, { ...at, revision, kind, input: revised })
+  await putPermit(store, SCHEDULE, {
+    id: `trigger-${revision}`,
+    kind: 'trigger',
+    atMs: nowMs,
+    by: 'somebody',
+  })
+  return revised
+}
+
 /** Starts a run as the schedule does. */
 export async function startRun(
   deployment: Deployment,
   spec: Partial<RetrainSpec> = {},
   id = '1',
 ): Promise<RunHandle> {
-  const input: RetrainInput = {
+  const input = await allowRun(deployment, {
     schedule: SCHEDULE,
-    revision: 1,
     spec: { ...SPEC_BY_HAND, ...spec },
     bundle: null,
     secrets: [],
     owner: 'somebody',
     deployment: DEPLOYMENT_ID,
     uiUrl: UI_URL,
-  }
+  })
   const workflowId = `${retrainScheduleId(SCHEDULE)}-${id}`
   const handle = await deployment.client.workflow.start(WORKFLOW_TYPES.retrain, {
     workflowId,

@@ -11,7 +11,7 @@ import {
 } from '@temporalio/workflow'
 import type { DecideInput, Settlement } from '../../core/activities'
 import { leftOfBudget } from '../../core/money/budget'
-import { failureFrom, inWords } from '../../core/failure'
+import { failureFrom, inWords, isNotAllowed } from '../../core/failure'
 import type { Decision } from '../../core/job/ledger'
 import { JOB_FAILED_LOG, type JobInput, type JobResult } from '../../core/messages'
 import { offerKey, placeKey } from '../../core/offer'
@@ -64,10 +64,11 @@ async function live(run: JobRun): Promise<Ending> {
 
 /**
  * Errors that would close the workflow silently finish the job instead: its record is completed, its secrets are deleted and its
- * reserved money is released. A bug in our code does not close a workflow: a worker with corrected code continues it.
+ * reserved money is released. A bug in our code does not close a workflow: a worker with corrected code continues it. A job that is over
+ * already has all that.
  */
 function lastWord(error: unknown): Ending {
-  if (!(error instanceof TemporalFailure)) throw error
+  if (!(error instanceof TemporalFailure) || isNotAllowed(error)) throw error
   const message = `Internal error: ${inWords(failureFrom(error))}`
   return { end: { kind: 'finish', state: 'failed', reason: 'unclassified', message } }
 }
@@ -80,6 +81,7 @@ async function resolve(run: JobRun): Promise<Finish | undefined> {
       run.resolved = await orchestrator.resolveJob(run.input)
       return undefined
     } catch (error) {
+      if (isNotAllowed(error)) throw error
       const failure = failureFrom(error)
       const reason = REFUSALS.find((known) => known === failure.class)
       if (reason === undefined) throw error

@@ -7,7 +7,7 @@ import {
   TemporalFailure,
   workflowInfo,
 } from '@temporalio/workflow'
-import { failureFrom } from '../../core/failure'
+import { failureFrom, isNotAllowed } from '../../core/failure'
 import type { JobInput } from '../../core/messages'
 import type { RetrainInput, RetrainResult } from '../../core/retraining/run'
 import { isReservationFinal } from '../../core/reservation/reserving'
@@ -34,7 +34,7 @@ const PREPARE_MS = 5 * MINUTE_MS
 export async function retrain(input: RetrainInput): Promise<RetrainResult> {
   const run = new RetrainRun(input)
   return CancellationScope.nonCancellable(async () => {
-    const end = await live(run).catch(lastWord)
+    const end = await live(run).catch((error: unknown) => lastWord(run, error))
     return finish(run, end)
   })
 }
@@ -74,7 +74,8 @@ async function resolve(run: RetrainRun): Promise<void> {
   const [scheduledAt] = (searchAttributes['TemporalScheduledStartTime'] ?? []) as (Date | undefined)[]
   const scheduledAtMs = scheduledAt?.getTime() ?? run.status.startedAtMs
   const firstRunId = firstExecutionRunId === runId ? undefined : firstExecutionRunId
-  const input = { input: run.input, workflowId, runId, scheduledAtMs, firstRunId }
+  const { startedAtMs } = run.status
+  const input = { input: run.input, workflowId, runId, scheduledAtMs, firstRunId, startedAtMs }
   run.resolved(await forever(() => retraining.resolveRun(input), run))
   const { notes, isByHand } = run.run.dates
   const lateMs = Date.now() - (scheduledAt?.getTime() ?? Date.now())
@@ -173,10 +174,18 @@ async function wait(
   if (!isWoken() && isLong()) await run.continueFresh()
 }
 
-/** Errors that would close the workflow silently end the run instead. A bug in our code does not close it. */
-function lastWord(error: unknown): RunEnd {
+/**
+ * Errors that would close the workflow silently end the run instead. A bug in our code does not close it. A run that its schedule does not
+ * allow has no record.
+ */
+function lastWord(run: RetrainRun, error: unknown): RunEnd {
   if (!(error instanceof TemporalFailure)) throw error
-  return { state: 'failed', message: `Internal error: ${failureFrom(error).message}` }
+  const { message } = failureFrom(error)
+  if (isNotAllowed(error)) {
+    run.move('failed', message)
+    throw error
+  }
+  return { state: 'failed', message: `Internal error: ${message}` }
 }
 
 async function finish(run: RetrainRun, { state, message }: RunEnd): Promise<RetrainResult> {

@@ -9,7 +9,7 @@ import type { OwnedReservation } from '../../../core/reservation/reservation'
 import { DAY_MS, HOUR_MS } from '../../../core/time/time'
 import { putDocument } from '../../../storage/json'
 import { layout } from '../../../storage/layout'
-import { claimReservation, readHolder } from '../../../storage/reservations'
+import { claimReservation, putReservationEntry, readHolder } from '../../../storage/reservations'
 import { Desk, environment, HOURLY, WISH } from './desk'
 import { INTENT, START_MS } from './place'
 
@@ -26,6 +26,16 @@ describe('a look for capacity', () => {
       summary: verdict.message,
       data: { wish: WISH, quotes: [{ type: 'p5' }], owned: [], verdict: { kind: 'buy' } },
     })
+  })
+
+  it('is refused for a reservation that is over, and buys nothing', async () => {
+    const desk = new Desk()
+    await desk.look()
+    const over = { seq: 9, atMs: START_MS, kind: 'over', summary: '', data: {} } as const
+    await putReservationEntry(desk.store, INTENT, over)
+    for (const isFirst of [true, false])
+      await expect(desk.look({ isFirst })).rejects.toMatchObject({ failure: { code: 'NOT_ALLOWED' } })
+    expect((await desk.record()).at(-1)).toMatchObject({ kind: 'over' })
   })
 
   it('says which parts did not answer, and fails if none did', async () => {

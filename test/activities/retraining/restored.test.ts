@@ -4,7 +4,8 @@ import type { RetrainingDeps } from '../../../activities/retraining/activities'
 import { promoteModel, productionOf } from '../../../activities/retraining/models'
 import { resolveRun } from '../../../activities/retraining/resolve'
 import type { RunRef } from '../../../core/retraining/run'
-import { putRunEntry, readProduction, readRun } from '../../../storage/schedules'
+import { putPermit } from '../../../storage/schedule-permits'
+import { putRevision, putRunEntry, readProduction, readRun } from '../../../storage/schedules'
 import { MemoryStore } from '../../backends/scripted/memory-store'
 import { DEPLOYMENT_ID } from '../../workflows/harness'
 import { SCHEDULE, SPEC_BY_HAND } from '../../workflows/retraining'
@@ -26,7 +27,7 @@ let store: MemoryStore
 let known: string[]
 let deps: RetrainingDeps
 
-beforeEach(() => {
+beforeEach(async () => {
   store = new MemoryStore(() => NOW_MS)
   known = []
   const getHandle = (id: string, runId: string): object => ({
@@ -36,6 +37,9 @@ beforeEach(() => {
   })
   const client = { workflow: { getHandle }, schedule: { getHandle: () => ({}) } }
   deps = { client, store, now: () => NOW_MS } as unknown as RetrainingDeps
+  await putRevision(store, { revision: 1, atMs: 0, by: 'ada', kind: 'created', input: INPUT })
+  for (const id of ['trigger-1', 'trigger-2', 'trigger-3'])
+    await putPermit(store, SCHEDULE, { id, kind: 'trigger', atMs: NOW_MS, by: 'ada' })
 })
 
 const resolve = (runId: string, { workflowId = WORKFLOW, firstRunId = runId } = {}): Promise<RunRef> =>
