@@ -12,7 +12,6 @@ import {
   readPermits,
   type PauseMark,
   type PermitUse,
-  type RunPermit,
 } from '../../storage/schedule-permits'
 import { readRevisions, type ScheduleRevision } from '../../storage/schedules'
 import type { RetrainingDeps } from './activities'
@@ -64,8 +63,10 @@ export async function usePermission(
     const isDue = await isOfCalendar(deps, { life, current, startsAtMs })
     if (isDue && !isTaken && (await uses(dateUse(startsAtMs)))) return
   }
-  for (const permit of permits)
-    if (permit.kind === 'trigger' && isFresh(permit, input) && (await uses(permit.id))) return
+  const triggers = permits.filter(({ kind }) => kind === 'trigger')
+  const startedAtMs = triggers.length === 0 ? 0 : await startOf(deps, input)
+  for (const { id, atMs } of triggers)
+    if (Math.abs(startedAtMs - atMs) <= TRIGGER_WITHIN_MS && (await uses(id))) return
   throw notAllowed(
     date === undefined
       ? `Nobody has asked for this run of ${schedule}, or its request is used up.`
@@ -121,8 +122,9 @@ function isAt({ startsAtMs }: { startsAtMs: number }, { scheduledAtMs }: Input):
   return Math.abs(startsAtMs - scheduledAtMs) <= START_SLACK_MS
 }
 
-function isFresh({ atMs }: RunPermit, { startedAtMs }: Input): boolean {
-  return startedAtMs === undefined || Math.abs(startedAtMs - atMs) <= TRIGGER_WITHIN_MS
+/** When the server started the workflow, which may have waited for a worker since. */
+async function startOf({ client }: RetrainingDeps, { workflowId, runId }: Input): Promise<number> {
+  return (await client.workflow.getHandle(workflowId, runId).describe()).startTime.getTime()
 }
 
 /** Whether this run uses up a date or a permit, or has done so. */

@@ -1,11 +1,13 @@
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client'
 import { isFinal, type JobReason, type JobState } from '../../core/job/job'
 import type { JobStatus } from '../../core/messages'
-import { SEARCH_ATTRIBUTES, WORKFLOW_TYPES } from '../../core/queues'
+import { GARBAGE_COLLECTION_SCHEDULE_ID, SEARCH_ATTRIBUTES, WORKFLOW_TYPES } from '../../core/queues'
 import type { RecordEntry } from '../../core/job/record'
 import { SECOND_MS } from '../../core/time/time'
 import type { Waiter } from '../../core/job/waiting'
+import { deploymentOf } from '../../core/stamps'
 import { isOpenStatus } from '../../core/workflow-status'
+import { readDeployment } from '../../storage/deployment'
 import { eachOf } from '../../storage/parallel'
 import { readLine } from '../../storage/waiting-line'
 import { attributeOf, stateInTemporal, type StateKnown } from '../attributes'
@@ -37,29 +39,32 @@ export const LIST_LIMIT = 50
 /** Limit on the time that the store may delay a list. */
 const STORE_LIMIT_MS = 5 * SECOND_MS
 
+/** Workflows without a record that are passed over at most, in search of jobs. */
+const OTHERS_MAX = 500
+/** Number of workflows whose records are read at a time, once some were not jobs of this deployment. */
+const PAGE = 50
+
 /** Jobs, and what is missing of them. */
 export interface JobList {
   jobs: JobSummary[]
+  /** Number of workflows that look like jobs and are not in the store, as anybody who reaches Temporal can start them; `OTHERS_MAX` at most. */
+  others: number
   /** A sentence that names the unknown parts and the cause; null if the list is complete. Unknown values are null in the jobs. */
   incomplete: string | null
 }
 
 /**
  * The jobs that match, newest first, from Temporal's search attributes, each joined with a few of its documents. Finished jobs
- * that Temporal has forgotten follow, from the record. If the store does not answer in time, its data is missing.
+ * that Temporal has forgotten follow, from the record. Workflows that the store does not know are counted, and not listed. If the store
+ * does not answer in time, its data is missing.
  * Throws `unavailable` if the server does not answer, and `usage` if it belongs to another deployment.
  */
 export async function listWithGaps(context: Context, filter: ListFilter = {}): Promise<JobList> {
   const reads = new StoreReads(STORE_LIMIT_MS)
   const client = await context.temporal()
-  const found = await findJobs(client, filter)
-  found.sort((a, b) => b.startTime.getTime() - a.startTime.getTime())
-  const read = await eachOf(found, async (execution) => ({
-    execution,
-    entries: await reads.tryRead(() => readLastEntries(context.store, jobIdOf(execution.workflowId))),
-  }))
-  refuseForeign(context, read)
-  const isAnyOpen = found.some(({ status }) => isOpenStatus(status.name))
+  const { read, others } = await knownJobs(context, { client, filter, reads })
+  if (read.length === 0 && others > 0) await refuseForeign(context, client)
+  const isAnyOpen = read.some(({ execution }) => isOpenStatus(execution.status.name))
   const line = isAnyOpen ? await reads.tryRead(() => readLine(context.store)) : undefined
   let asked: Promise<AttemptStates> | undefined
   const attempts = (): Promise<AttemptStates> => (asked ??= attemptStates(client))
@@ -74,7 +79,7 @@ export async function listWithGaps(context: Context, filter: ListFilter = {}): P
       ? []
       : [`Temporal did not say whether it knows ${recorded.undecided.slice(0, NAMED_MAX).join(', ')}.`]),
   ]
-  return { jobs: [...jobs, ...recorded.jobs], incomplete: gaps.length === 0 ? null : gaps.join(' ') }
+  return { jobs: [...jobs, ...recorded.jobs], others, incomplete: gaps.length === 0 ? null : gaps.join(' ') }
 }
 
 /** The search attributes decide about open jobs; those of a workflow that was ended from outside are not its state. */
@@ -86,7 +91,7 @@ function isWanted({ states = [] }: ListFilter, state: JobState | null): boolean 
 const NAMED_MAX = 5
 
 function storeGap({ config }: Context, trouble: string): string {
-  return `The store ${config.home.storeUrl} does not answer (${trouble}): progress, cost and some states are unknown, and jobs that Temporal no longer keeps are missing.`
+  return `The store ${config.home.storeUrl} does not answer (${trouble}): progress, cost and some states are unknown, jobs that Temporal no longer keeps are missing, and others may not be of this deployment.`
 }
 
 /** The jobs alone; a remark says what is missing. */
@@ -103,11 +108,51 @@ interface ListedWorkflow {
 }
 
 /**
- * Refuses a server of another deployment. The record of a job begins before its workflow, so a server whose jobs are all missing from the
- * store belongs to another deployment. The server's own id would need a part of the client that takes longer to load than a list may.
+ * The matches that the store knows, newest first, and the number of the others. The record of a job begins before its workflow, so a
+ * workflow without one is not a job of this deployment. While the store does not answer, every match counts.
  */
-function refuseForeign({ store, config }: Context, found: ListedWorkflow[]): void {
-  if (found.length === 0 || found.some(({ entries }) => entries?.length !== 0)) return
+async function knownJobs(
+  context: Context,
+  { client, filter, reads }: { client: Client; filter: ListFilter; reads: StoreReads },
+): Promise<{ read: ListedWorkflow[]; others: number }> {
+  const limit = filter.limit ?? LIST_LIMIT
+  const read: ListedWorkflow[] = []
+  const seen = new Set<string>()
+  let others = 0
+  let page: WorkflowExecutionInfo[] = []
+  const readPage = async (): Promise<void> => {
+    const listed = await eachOf(page, async (execution) => ({
+      execution,
+      entries: await reads.tryRead(() => readLastEntries(context.store, jobIdOf(execution.workflowId))),
+    }))
+    const known = listed.filter(({ entries }) => entries?.length !== 0)
+    others += listed.length - known.length
+    read.push(...known)
+    page = []
+  }
+  if (limit > 0)
+    for await (const execution of matchesOf(client, filter)) {
+      // A closed workflow and a stranger's copy have one id; the server lists the open one first.
+      if (seen.has(execution.workflowId)) continue
+      seen.add(execution.workflowId)
+      page.push(execution)
+      if (page.length < (others === 0 ? limit : Math.max(PAGE, limit - read.length))) continue
+      await readPage()
+      if (read.length >= limit || others >= OTHERS_MAX) break
+    }
+  await readPage()
+  const first = read.slice(0, limit)
+  first.sort((a, b) => b.execution.startTime.getTime() - a.execution.startTime.getTime())
+  return { read: first, others }
+}
+
+/**
+ * Refuses a server of another deployment, whose jobs are all missing from the store. The schedule of garbage collection names the
+ * deployment; it is read without the part of the client for schedules, which takes longer to load than a list may.
+ */
+async function refuseForeign({ store, config }: Context, client: Client): Promise<void> {
+  const [own, theirs] = await Promise.all([readDeployment(store), deploymentOfServer(client, config)])
+  if (theirs === undefined || theirs === own) return
   const { address = 'localhost:7233' } = config.temporal.connection
   throw new CrucibleError(
     'usage',
@@ -162,22 +207,31 @@ function matches({ states = [], owner, name, backend }: ListFilter, job: JobSumm
   )
 }
 
-/** The matches in Temporal's search attributes; at most its limit. @internal A test asks the index without a store. */
-export async function findJobs(client: Client, filter: ListFilter): Promise<WorkflowExecutionInfo[]> {
-  const limit = filter.limit ?? LIST_LIMIT
-  const found: WorkflowExecutionInfo[] = []
-  if (limit <= 0) return found
+/** The deployment to which a server says that it belongs; `undefined` if no worker has ever connected to it. */
+async function deploymentOfServer(
+  client: Client,
+  { temporal: { namespace } }: Context['config'],
+): Promise<string | undefined> {
+  try {
+    const request = { namespace, scheduleId: GARBAGE_COLLECTION_SCHEDULE_ID }
+    const { schedule } = await client.workflowService.describeSchedule(request)
+    const [payload] = schedule?.action?.startWorkflow?.input?.payloads ?? []
+    return deploymentOf(JSON.parse(Buffer.from(payload?.data ?? []).toString('utf8')))
+  } catch (error) {
+    if (error instanceof SyntaxError || grpcCodeOf(error) === GRPC.notFound) return undefined
+    throw error
+  }
+}
+
+/** The matches in Temporal's search attributes, at most the limit of a page at a time. @internal A test asks the index without a store. */
+export async function* matchesOf(client: Client, filter: ListFilter): AsyncGenerator<WorkflowExecutionInfo> {
   try {
     const query = queryOf(filter, await underWay(client, filter))
-    for await (const execution of client.workflow.list({ query, pageSize: limit })) {
-      found.push(execution)
-      if (found.length === limit) break
-    }
+    yield* client.workflow.list({ query, pageSize: filter.limit ?? LIST_LIMIT })
   } catch (error) {
     // A server without any worker so far does not know our search attributes, and has no jobs either.
     if (grpcCodeOf(error) !== GRPC.invalidArgument) throw error
   }
-  return found
 }
 
 /** States that only an attempt's search attributes distinguish; a job's own show that an attempt is in progress. */

@@ -256,8 +256,6 @@ export interface RetrainingActivities {
     /** Id of the first run, if a reset has made this run from it. */
     firstRunId?: string
     scheduledAtMs: number
-    /** Start of the workflow; missing from workflows of Crucible 0.1.0. */
-    startedAtMs?: number
   }): Promise<RunRef>
   decideCapacity(question: CapacityQuestion): Promise<CapacityDecision>
   /** Records the request for a reservation, as `crucible reservations reserve` does. Returns the recorded one. */

@@ -112,7 +112,7 @@ async function follow(place: Place): Promise<{ settlement: Settlement; tookMs: n
   const tookMs = now() - beganAtMs
   const maskSecrets = async (_jobId: string, text: string): Promise<string> => text
   const settlement = await settleAttempt(
-    { backend, store, now: Date.now, maskSecrets },
+    { backend, store, now: Date.now, monotonicMs: now, maskSecrets },
     { order, handle, timing, windowMs: 0, end, drainReason: null, recordSeq: 1 },
     patiently().signal,
   )
@@ -138,7 +138,10 @@ async function endOf(
     })
     if (end !== undefined) return end
   }
-  const watch = new MachineWatch({ store, now, backend: {} }, { order, handle, timing, isRunning: false })
+  const watch = new MachineWatch(
+    { store, now, monotonicMs: now, backend: {} },
+    { order, handle, timing, isRunning: false },
+  )
   let end: AttemptEnd | undefined
   await until(async () => {
     const [look] = await backend.observe([handle], patiently())

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { findJobs } from '../../client/job/list'
+import { matchesOf } from '../../client/job/list'
 import { makeJobId } from '../../core/ids'
 import type { JobState } from '../../core/job/job'
 import { attemptIdOf, JOB_ID_PATTERN, parseAttemptId, SEARCH_ATTRIBUTES } from '../../core/queues'
@@ -154,8 +154,11 @@ describe("the job's page in the Temporal UI", () => {
         const { client } = deployment
         await deployment.submit({}, { jobId: 'job-runs' })
         await deployment.submit({}, { jobId: 'job-boots' })
-        const found = async (...states: JobState[]): Promise<string[]> =>
-          (await findJobs(client, { states })).map(({ workflowId }) => workflowId).sort()
+        const found = async (...states: JobState[]): Promise<string[]> => {
+          const ids: string[] = []
+          for await (const { workflowId } of matchesOf(client, { states })) ids.push(workflowId)
+          return ids.sort()
+        }
         await eventually(async () => (await found('running')).length > 0)
         expect(await found('running')).toEqual(['job/job-runs'])
         await eventually(async () => (await found('provisioning')).length === 1)

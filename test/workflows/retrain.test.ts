@@ -295,7 +295,6 @@ describe('the dates of a run', () => {
       workflowId: `retrain/${SCHEDULE}-1`,
       runId: 'run-1',
       scheduledAtMs: START_MS,
-      startedAtMs: START_MS,
     })
   })
 

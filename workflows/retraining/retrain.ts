@@ -74,8 +74,7 @@ async function resolve(run: RetrainRun): Promise<void> {
   const [scheduledAt] = (searchAttributes['TemporalScheduledStartTime'] ?? []) as (Date | undefined)[]
   const scheduledAtMs = scheduledAt?.getTime() ?? run.status.startedAtMs
   const firstRunId = firstExecutionRunId === runId ? undefined : firstExecutionRunId
-  const { startedAtMs } = run.status
-  const input = { input: run.input, workflowId, runId, scheduledAtMs, firstRunId, startedAtMs }
+  const input = { input: run.input, workflowId, runId, scheduledAtMs, firstRunId }
   run.resolved(await forever(() => retraining.resolveRun(input), run))
   const { notes, isByHand } = run.run.dates
   const lateMs = Date.now() - (scheduledAt?.getTime() ?? Date.now())

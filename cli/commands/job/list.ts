@@ -54,10 +54,11 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
     name,
     backend,
   }
-  const { jobs, incomplete } = await listWithGaps(context, filter)
-  cli.out.json({ jobs, incomplete })
+  const { jobs, others, incomplete } = await listWithGaps(context, filter)
+  cli.out.json({ jobs, others, incomplete })
   if (incomplete !== null) cli.saysUnknown(incomplete)
   if (jobs.length === 0) {
+    noteOthers(cli, others)
     if (incomplete !== null) return
     const isFiltered = state !== undefined || (filter.owner ?? name ?? backend) !== undefined
     return cli.out.line(
@@ -78,6 +79,7 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
     age(job.submittedAtMs, nowMs),
   ])
   cli.out.table(HEAD, rows, FIT)
+  noteOthers(cli, others)
   const warned = jobs.filter(({ warning }) => warning !== null)
   if (warned.length > 0)
     cli.out.note(
@@ -86,6 +88,11 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
       ),
     )
   if (jobs.length === limit) cli.out.note(`Only the first ${plural(limit, 'job')}; see more with --limit.`)
+}
+
+/** Workflows in Temporal that are no jobs of this deployment: anybody who reaches the server can start them. */
+function noteOthers(cli: Cli, others: number): void {
+  if (others > 0) cli.out.note(`${plural(others, 'workflow')} of others, which the store does not know.`)
 }
 
 /** Exported with its options to test how the table fits a screen. */

@@ -28,8 +28,8 @@ const NOT_ALLOWED = { failure: { class: 'auth', code: 'NOT_ALLOWED' } }
 
 let store: MemoryStore
 let nowMs: number
-/** Runs of workflows that the server has. */
-let known: Set<string>
+/** Starts of the runs of workflows that the server has. */
+let known: Map<string, Date>
 let deps: RetrainingDeps
 
 const inputOf = (revision: number, spec = SPEC): ScheduleRevision['input'] => ({
@@ -51,10 +51,12 @@ const revise = (
 beforeEach(async () => {
   nowMs = FEBRUARY_MS + SECOND_MS
   store = new MemoryStore(() => nowMs)
-  known = new Set()
+  known = new Map()
   const getHandle = (id: string, runId: string): object => ({
     describe: async () => {
-      if (!known.has(runId)) throw new WorkflowNotFoundError('not found', id, runId)
+      const startTime = known.get(runId)
+      if (startTime === undefined) throw new WorkflowNotFoundError('not found', id, runId)
+      return { startTime }
     },
   })
   const client = { workflow: { getHandle }, schedule: { getHandle: () => ({}) } }
@@ -73,9 +75,9 @@ interface Start {
 /** A run that Temporal starts, by its schedule or for a stranger who has copied the signed input. */
 function start(runId: string, { dateMs = FEBRUARY_MS, ...more }: Start = {}): Promise<RunRef> {
   const { revision = 1, spec, startedAtMs = nowMs, workflowId = `retrain/${SCHEDULE}-${runId}` } = more
-  known.add(runId)
+  known.set(runId, new Date(startedAtMs))
   const input = inputOf(revision, spec)
-  return resolveRun(deps, { input, workflowId, runId, scheduledAtMs: dateMs, startedAtMs })
+  return resolveRun(deps, { input, workflowId, runId, scheduledAtMs: dateMs })
 }
 
 const allow = (permit: Partial<RunPermit> & Pick<RunPermit, 'id'>): Promise<void> =>

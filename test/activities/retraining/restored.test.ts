@@ -25,6 +25,8 @@ const INPUT = {
 let store: MemoryStore
 /** Runs of workflows that the server knows. */
 let known: string[]
+/** The run that is resolved. */
+let asking: string
 let deps: RetrainingDeps
 
 beforeEach(async () => {
@@ -32,7 +34,8 @@ beforeEach(async () => {
   known = []
   const getHandle = (id: string, runId: string): object => ({
     describe: async () => {
-      if (!known.includes(runId)) throw new WorkflowNotFoundError('not found', id, runId)
+      if (runId !== asking && !known.includes(runId)) throw new WorkflowNotFoundError('not found', id, runId)
+      return { startTime: new Date(NOW_MS) }
     },
   })
   const client = { workflow: { getHandle }, schedule: { getHandle: () => ({}) } }
@@ -42,8 +45,10 @@ beforeEach(async () => {
     await putPermit(store, SCHEDULE, { id, kind: 'trigger', atMs: NOW_MS, by: 'ada' })
 })
 
-const resolve = (runId: string, { workflowId = WORKFLOW, firstRunId = runId } = {}): Promise<RunRef> =>
-  resolveRun(deps, { input: INPUT, workflowId, runId, firstRunId, scheduledAtMs: NOW_MS })
+function resolve(runId: string, { workflowId = WORKFLOW, firstRunId = runId } = {}): Promise<RunRef> {
+  asking = runId
+  return resolveRun(deps, { input: INPUT, workflowId, runId, firstRunId, scheduledAtMs: NOW_MS })
+}
 
 const finish = (run: string): Promise<unknown> =>
   putRunEntry(store, { schedule: SCHEDULE, run }, entry(5, 'finished'))

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { WorkflowNotFoundError, type Client } from '@temporalio/client'
-import { listJobs } from '../../../client/job/list'
+import { listJobs, listWithGaps } from '../../../client/job/list'
 import { readView } from '../../../client/job/read-view'
 import type { JobInput, JobStatus } from '../../../core/messages'
 import { MINUTE_MS } from '../../../core/time/time'
@@ -25,8 +25,11 @@ beforeEach(async () => {
 })
 afterEach(() => world.remove())
 
-/** A server that knows the workflows of these jobs, which are under way. */
-function serverOf(jobIds: string[]): Client {
+/** A server that knows the workflows of these jobs, which are under way, and says whose it is. */
+function serverOf(jobIds: string[], deployment?: string): Client {
+  const data = Buffer.from(deployment === 'no JSON' ? '{' : JSON.stringify({ deployment }))
+  const none = Object.assign(new Error('none'), { code: 5 })
+
   const executions = jobIds.map((jobId) => ({
     workflowId: `job/${jobId}`,
     startTime: new Date(NOW),
@@ -34,6 +37,12 @@ function serverOf(jobIds: string[]): Client {
     typedSearchAttributes: { get: () => 'running' },
   }))
   return {
+    workflowService: {
+      describeSchedule: async () => {
+        if (deployment === undefined) throw none
+        return { schedule: { action: { startWorkflow: { input: { payloads: [{ data }] } } } } }
+      },
+    },
     withDeadline: (_untilMs: number, call: () => unknown) => call(),
     workflow: {
       async *list() {
@@ -164,9 +173,39 @@ describe('the list of jobs', () => {
     expect(notes).toEqual([expect.stringMatching(/no answer within 5 ?s/)])
   })
 
+  it('counts the workflows that the store does not know, and lists them as no jobs', async () => {
+    await job('job-mine', 50 * MINUTE_MS, { isFinished: false })
+    const strangers = Array.from({ length: 120 }, (_, index) => `job-stranger-${index}`)
+    world.client = serverOf([...strangers, 'job-mine', 'job-mine'])
+    for (const limit of [1, 50]) {
+      const { jobs, others, incomplete } = await listWithGaps(world.context, { limit })
+      expect(jobs.map(({ id }) => id)).toEqual(['job-mine'])
+      expect(others).toBe(120)
+      expect(incomplete).toBeNull()
+    }
+  })
+
+  it('passes over a limited number of them', async () => {
+    await job('job-mine', 50 * MINUTE_MS)
+    const strangers = Array.from({ length: 2_000 }, (_, index) => `job-stranger-${index}`)
+    world.client = serverOf(strangers, MINE)
+    const { jobs, others } = await listWithGaps(world.context)
+    expect(jobs.map(({ id }) => id)).toEqual(['job-mine'])
+    expect(others).toBe(500)
+  })
+
+  it.each([
+    ['says that it is ours', MINE],
+    ['says nothing', undefined],
+    ['says nothing readable', 'no JSON'],
+  ])('has only workflows of others on a server that %s', async (_, deployment) => {
+    world.client = serverOf(['job-stranger', 'job-another'], deployment)
+    expect(await listWithGaps(world.context)).toEqual({ jobs: [], others: 2, incomplete: null })
+  })
+
   it("is refused where the server is another deployment's", async () => {
     await job('job-mine', 50 * MINUTE_MS)
-    world.client = serverOf(['job-theirs', 'job-of-theirs'])
+    world.client = serverOf(['job-theirs', 'job-of-theirs'], 'dep-1111111111')
     await expect(listJobs(world.context)).rejects.toMatchObject({
       kind: 'usage',
       message: expect.stringMatching(
