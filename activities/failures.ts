@@ -1,7 +1,7 @@
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity'
 import { failureOf } from '../backends/errors'
 import { CODES } from '../core/errors'
-import { carrying, type Failure, type FailureClass } from '../core/failure'
+import { carrying, RETRIED_IN_PLACE, type Failure } from '../core/failure'
 import { PERSISTENT_ACTIVITIES } from '../core/persistent-activities'
 import { StoreError } from '../storage/store'
 
@@ -24,12 +24,7 @@ export const failureInterceptor = {
   },
 }
 
-/**
- * Classes that Temporal may retry: those that guarantee that nothing happened, and the unclassified, as often as the retry policies of
- * `workflows/activities.ts` allow. For `PERSISTENT_ACTIVITIES` it may retry every class.
- */
-const RETRIED: readonly FailureClass[] = ['throttled', 'transient', 'unclassified']
-
+/** For `PERSISTENT_ACTIVITIES`, Temporal may retry every class. */
 function toApplicationFailure(
   error: unknown,
   { isPersistent = false }: { isPersistent?: boolean } = {},
@@ -37,7 +32,8 @@ function toApplicationFailure(
   const failure = classify(error)
   return ApplicationFailure.create({
     ...carrying(failure),
-    nonRetryable: failure.code === CODES.noPutIfAbsent || (!isPersistent && !RETRIED.includes(failure.class)),
+    nonRetryable:
+      failure.code === CODES.noPutIfAbsent || (!isPersistent && !RETRIED_IN_PLACE.includes(failure.class)),
     // Waiting for a slow step is not worth a warning.
     category: failure.class === 'transient' && failure.retryAfterMs !== undefined ? 'BENIGN' : undefined,
     cause: error instanceof Error ? error : undefined,

@@ -111,5 +111,19 @@ export function isNotAllowed(error: unknown): boolean {
   return failureFrom(error).code === CODES.notAllowed
 }
 
+/**
+ * Classes that Temporal may retry: those that guarantee that nothing happened, and the unclassified, as often as the retry policies of
+ * `workflows/activities.ts` allow.
+ */
+export const RETRIED_IN_PLACE: readonly FailureClass[] = ['throttled', 'transient', 'unclassified']
+
+/**
+ * The failure that a machine's end shows. An end is final, so a class that asks to repeat the call becomes `unreachable`: only another machine
+ * can do, and after a second one a person must look.
+ */
+export function failureOfEnd(failure: Failure): Failure {
+  return RETRIED_IN_PLACE.includes(failure.class) ? { ...failure, class: 'unreachable' } : failure
+}
+
 /** Chains of causes are three or four long (child, activity, application); the bound guards against a cycle. */
 const CAUSES_MAX = 10

@@ -1,5 +1,5 @@
 import type { ResultReason, RunnerResult } from '../../core/documents'
-import type { Failure } from '../../core/failure'
+import { failureOfEnd, type Failure } from '../../core/failure'
 import type { AttemptEnd } from '../../core/job/ledger'
 import type { Observation } from '../../core/observation'
 import { MINUTE_MS } from '../../core/time/time'
@@ -107,7 +107,7 @@ export function endFromLoss(
       return failed({ class: 'interrupted', message: `The machine was interrupted${detail}.` })
     case 'failed-to-start':
       return failed({
-        ...(observation.failure ?? { class: 'capacity' }),
+        ...(observation.failure === undefined ? { class: 'capacity' } : failureOfEnd(observation.failure)),
         message: `The machine never started${detail}.`,
       })
     case 'ended':

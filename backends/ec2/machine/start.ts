@@ -1,6 +1,6 @@
 import { HOUR_MS, SECOND_MS } from '../../../core/time/time'
 import { stoppingMs } from '../../../core/time/timing'
-import type { FailureClass } from '../../../core/failure'
+import { failureOfEnd, type FailureClass } from '../../../core/failure'
 import type { MachineHandle } from '../../../core/handle'
 import type { Order } from '../../../core/job/plan'
 import type { CallContext } from '../../backend'
@@ -135,9 +135,10 @@ async function assertReachable(host: Host, handle: MachineHandle, signal: AbortS
   const seen = machine && observationOf(machine)
   if (seen?.state === 'gone' || seen?.state === 'stopping') {
     const detail = seen.detail === undefined ? '' : `: ${seen.detail}`
+    const { cause, failure } = seen
+    const isTaken = cause === 'interrupted' || cause === 'ended'
     throw new BackendError({
-      class: seen.cause === 'failed-to-start' ? 'capacity' : 'interrupted',
-      ...seen.failure,
+      ...(failure === undefined ? { class: isTaken ? 'interrupted' : 'unreachable' } : failureOfEnd(failure)),
       message: `the machine ended before its runner was started${detail}`,
     })
   }

@@ -73,6 +73,14 @@ describe('a machine that is gone without a result', () => {
       { cause: 'failed-to-start', failure: refused },
       { class: 'quota', code: refused.code, message: /^The machine never started\.$/ },
     ],
+    [
+      'never started for a reason that its provider does not explain, so that only another machine can do',
+      {
+        cause: 'failed-to-start',
+        failure: { class: 'unclassified', message: 'x', code: 'Client.InternalError' },
+      },
+      { class: 'unreachable', code: 'Client.InternalError', message: /^The machine never started\.$/ },
+    ],
     ['ended', { cause: 'ended' }, { class: 'interrupted', message: /ended without a result\.$/ }],
     [
       'ended for an unknown reason',

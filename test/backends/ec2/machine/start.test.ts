@@ -14,8 +14,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { BackendError } from '../../../../backends/errors'
 import type { Ec2Deps } from '../../../../backends/ec2/host'
 import type { AgentAnswer, AgentCommand } from '../../../../packages/small-cloud/src/machines/machine'
+import { RETRIED_IN_PLACE } from '../../../../core/failure'
 import type { MachineHandle } from '../../../../core/handle'
 import type { Order } from '../../../../core/job/plan'
 import { MINUTE_MS } from '../../../../core/time/time'
@@ -286,5 +288,27 @@ describe('a machine whose agent is not there', () => {
     await expect(start()).rejects.toMatchObject({
       failure: { class: 'quota', code: 'Client.VolumeLimitExceeded' },
     })
+  })
+
+  // The state reasons of terminated instances in the EC2 User Guide, and one that it does not have.
+  it.each([
+    'Server.InsufficientInstanceCapacity',
+    'Server.InternalError',
+    'Server.ScheduledStop',
+    'Server.SpotInstanceShutdown',
+    'Server.SpotInstanceTermination',
+    'Client.InstanceInitiatedShutdown',
+    'Client.InstanceTerminated',
+    'Client.InternalError',
+    'Client.InvalidSnapshot.NotFound',
+    'Client.UserInitiatedShutdown',
+    'Client.VolumeLimitExceeded',
+    'Server.SomethingNew',
+  ])('has ended for good with %s: the start is never tried again on it', async (reason) => {
+    await begin({ world: { faults: [{ fault: 'launch-fails', reason }] } })
+    await h.clock.advance(1_000)
+    const { failure } = (await start().catch((error: unknown) => error)) as BackendError
+    expect(failure.message).toMatch(/^the machine ended before its runner was started/)
+    expect(RETRIED_IN_PLACE).not.toContain(failure.class)
   })
 })
