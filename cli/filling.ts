@@ -1,7 +1,7 @@
 import { join, relative } from 'node:path'
 import type { JobFields } from '../client/job/file'
 import type { InferredSetting } from '../core/job/job'
-import { fill } from '../packages/analyzer/src/fill'
+import { fill, likelyGpuNeed } from '../packages/analyzer/src/fill'
 import { analyzeCommand } from './analyzing'
 import type { Cli } from './cli'
 
@@ -13,18 +13,19 @@ interface FilledJob {
 /**
  * Reads the program that a command starts in a folder, and fills in settings that the job leaves open; each one is printed with its reason.
  * A command that starts no program of a known library changes nothing.
+ * @param isAsked whether a person at a terminal is asked about GPUs that the program only probably needs
  */
 export async function fillFromProgram(
   cli: Cli,
   fields: JobFields,
-  { run, directory }: { run: string; directory: string },
+  { run, directory, isAsked = false }: { run: string; directory: string; isAsked?: boolean },
 ): Promise<FilledJob> {
   const analysis = await analyzeCommand(directory, run)
-  const { settings, hints, ...filled } = fill(
-    fields,
-    analysis,
-    pathFromHere(join(directory, analysis.entry ?? '')),
-  )
+  const likely = likelyGpuNeed(fields, analysis)
+  const isGpuWanted =
+    likely !== undefined && isAsked && (await cli.confirm(`${likely}. Ask for GPUs?`)) === true
+  const target = pathFromHere(join(directory, analysis.entry ?? ''))
+  const { settings, hints, ...filled } = fill(fields, analysis, { target, isGpuWanted })
   for (const setting of settings) cli.out.note(inWords(setting))
   for (const hint of hints) cli.out.note(cli.out.paintNote.yellow(hint))
   return { fields: filled.fields, settings }

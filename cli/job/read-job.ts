@@ -60,8 +60,10 @@ export async function readJob(cli: Cli, given: JobArguments): Promise<Submission
   const fields = withFlags(base.fields, flags)
   const options = { flagOf: flagOf(flags), defaultName: base.name, nowMs }
   const { spec } = accept(parseJobObject(fields, options))
+  const isAsked = flags['yes'] !== true && cli.confirmsSubmit && cli.out.isTerminal
   return {
-    spec: flags.analyze === true ? await filledSpec(cli, { fields, spec, directory, options }) : spec,
+    spec:
+      flags.analyze === true ? await filledSpec(cli, { fields, spec, directory, options, isAsked }) : spec,
     directory,
     id: flags.id,
     from,
@@ -77,17 +79,19 @@ async function filledSpec(
     spec,
     directory,
     options,
+    isAsked,
   }: {
     fields: JobFields
     spec: JobSpec
     directory: string | null | undefined
     options: Parameters<typeof parseJobObject>[1]
+    isAsked: boolean
   },
 ): Promise<JobSpec> {
   // The code of an earlier job was read when it was submitted.
   if (typeof directory !== 'string') return spec
   const { fillFromProgram } = require('../filling') as typeof filling
-  const filled = await fillFromProgram(cli, fields, { run: spec.run, directory })
+  const filled = await fillFromProgram(cli, fields, { run: spec.run, directory, isAsked })
   if (filled.settings.length === 0) return spec
   return { ...accept(parseJobObject(filled.fields, options)).spec, inferred: filled.settings }
 }

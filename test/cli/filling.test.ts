@@ -1,7 +1,8 @@
-import { cpSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { JobSpec } from '../../core/job/job'
+import { runCli } from '../../cli/run'
 import { World } from './outside'
 
 const SCRIPTS = join(__dirname, '..', 'analyze', 'scripts')
@@ -109,6 +110,58 @@ describe('a submission of a script', () => {
     expect((await dryRun('gpu-assert')).spec.resources).toEqual({ gpus: { min: 1, max: 1 } })
     const named = await dryRun('gpu-assert', '--accelerator', 'H100')
     expect(named.spec.resources).toEqual({ accelerators: ['H100'] })
+  })
+
+  it('asks for any number of GPUs if it stops without one, and how many is not known', async () => {
+    mkdirSync(join(world.home, 'code'))
+    const text = readFileSync(join(SCRIPTS, 'gpu-assert', 'train.py'), 'utf8')
+    writeFileSync(join(world.home, 'code', 'train.py'), text)
+    writeFileSync(join(world.home, 'code', 'job.yaml'), 'run: torchrun train.py\n')
+    const { spec, stderr } = await submitted(join(world.home, 'code', 'job.yaml'))
+    expect(spec.resources.gpus).toEqual({ min: 1 })
+    expect(stderr).toContain('It is not known how many GPUs train.py needs: add --gpus.')
+  })
+
+  describe('that probably takes days without a GPU', () => {
+    const asked: string[] = []
+
+    /** The output of a plan at a terminal whose user answers. */
+    async function atTerminal(answer: string, ...flags: string[]): Promise<string> {
+      asked.length = 0
+      cpSync(join(SCRIPTS, 'trl-sft'), join(world.home, 'code'), { recursive: true })
+      const { outside, stdout, stderr } = world.outside()
+      stdout.isTTY = true
+      const ask = async (question: string): Promise<string> => {
+        asked.push(question)
+        return answer
+      }
+      await runCli(['plan', ...flags, join(world.home, 'code', 'sft.py')], { ...outside, ask })
+      return `${stdout.text}${stderr.text}`
+    }
+
+    it('asks a person at a terminal, whose word counts', async () => {
+      const yes = await atTerminal('y')
+      expect(asked).toEqual([
+        expect.stringMatching(
+          /^sft\.py would probably take days without a GPU \(\d\d % sure\)\. Ask for GPUs\? /,
+        ),
+      ])
+      expect(yes).toMatch(/Set from sft\.py:\d+: resources\.gpus \S+, because a CPU would take days\./)
+      const no = await atTerminal('n')
+      expect(no).toMatch(/would probably take days without a GPU .*: add --gpus 1\./)
+      expect(no).not.toContain('resources.gpus')
+    })
+
+    it('is planned as it is without a terminal, with GPUs that are set, and where nobody is asked', async () => {
+      cpSync(join(SCRIPTS, 'trl-sft'), join(world.home, 'code'), { recursive: true })
+      const { spec, stderr } = await submitted(join(world.home, 'code', 'sft.py'))
+      expect(spec.resources.gpus).toBeUndefined()
+      expect(stderr).toMatch(/would probably take days without a GPU .*: add --gpus 1\./)
+      await atTerminal('y', '--gpus', '2')
+      world.environment['CRUCIBLE_SUBMIT_CONFIRM'] = 'no'
+      await atTerminal('y')
+      expect(asked).toEqual([])
+    })
   })
 
   it('leaves a program that reads our variables as it is', async () => {

@@ -20,10 +20,15 @@ export interface Filled {
 }
 
 /**
- * Fills fields without a value. A value of the user is never changed, except that the resume option is added to the command. `target` is
- * the program's path for a command that the user may type.
+ * Fills fields without a value. A value of the user is never changed, except that the resume option is added to the command.
+ * @param target the program's path for a command that the user may type
+ * @param isGpuWanted whether the user wants the GPUs that the program probably needs (`likelyGpuNeed`)
  */
-export function fill(fields: Fields, analysis: Analysis, target: string): Filled {
+export function fill(
+  fields: Fields,
+  analysis: Analysis,
+  { target, isGpuWanted = false }: { target: string; isGpuWanted?: boolean },
+): Filled {
   const filled: Filled = { fields: { ...fields }, settings: [], hints: [] }
   if (analysis.kind === 'unreadable' && analysis.entry !== null) {
     const [why] = analysis.findings.canResume.missing
@@ -32,7 +37,7 @@ export function fill(fields: Fields, analysis: Analysis, target: string): Filled
     )
   }
   if (analysis.kind !== 'training') return filled
-  fillGpus(filled, analysis)
+  fillGpus(filled, analysis, isGpuWanted)
   fillGpuMemory(filled, analysis)
   fillDirectory(filled, analysis)
   fillResumeOption(filled, analysis)
@@ -77,21 +82,39 @@ function put(filled: Filled, setting: Setting): void {
 
 const GPU_FIELDS = ['gpus', 'gpu_memory', 'accelerators']
 
-function fillGpus(filled: Filled, { entry, findings }: Analysis): void {
+/** Whether a job leaves its GPUs open and its program needs some, surely or not. */
+function isGpuOpen(fields: Fields, { findings: { needsGpu } }: Analysis): boolean {
+  const resources = groupOf(fields, 'resources')
+  return needsGpu.value === true && GPU_FIELDS.every((name) => resources[name] === undefined)
+}
+
+/**
+ * Returns in words that a program probably needs a GPU for which its job does not ask; undefined if it surely does, or needs none. Only its
+ * owner can decide, because a GPU costs more.
+ */
+export function likelyGpuNeed(fields: Fields, analysis: Analysis): string | undefined {
+  const { entry, kind, findings } = analysis
+  if (kind !== 'training' || !isGpuOpen(fields, analysis) || isSure(findings.needsGpu)) return undefined
+  const sure = `${Math.round(findings.needsGpu.confidence * 100)} %`
+  return `${entry} would probably take days without a GPU (${sure} sure)`
+}
+
+function fillGpus(filled: Filled, analysis: Analysis, isGpuWanted: boolean): void {
+  const { entry, findings } = analysis
   const { gpuUse, needsGpu, gpuCount } = findings
-  const resources = groupOf(filled.fields, 'resources')
-  if (GPU_FIELDS.some((name) => resources[name] !== undefined) || needsGpu.value !== true) return
-  if (!isSure(needsGpu)) {
-    const sure = `${Math.round(needsGpu.confidence * 100)} %`
-    filled.hints.push(`${entry} would probably take days without a GPU (${sure} sure): add --gpus 1.`)
-    return
-  }
-  if (!isSure(gpuCount)) {
-    filled.hints.push(`${entry} needs a GPU, but it is not known how many: add --gpus.`)
+  if (!isGpuOpen(filled.fields, analysis)) return
+  const likely = likelyGpuNeed(filled.fields, analysis)
+  if (likely !== undefined && !isGpuWanted) {
+    filled.hints.push(`${likely}: add --gpus 1.`)
     return
   }
   const reason = gpuUse.value === 'hard' ? 'the program stops without a GPU' : 'a CPU would take days'
-  put(filled, { field: 'resources.gpus', value: gpuCount.value, reason, finding: needsGpu })
+  if (isSure(gpuCount)) {
+    put(filled, { field: 'resources.gpus', value: gpuCount.value, reason, finding: needsGpu })
+    return
+  }
+  put(filled, { field: 'resources.gpus', value: '1+', reason, finding: needsGpu })
+  filled.hints.push(`It is not known how many GPUs ${entry} needs: add --gpus.`)
 }
 
 const GIB_IN_GB = 2 ** 30 / 1e9
