@@ -2,6 +2,7 @@ import { stillAvoided } from '../../planner/plan/avoidance'
 import { BackendError } from '../../backends/errors'
 import { CODES } from '../../core/errors'
 import type { OrchestratorActivities, PlanInput, PlanOutcome } from '../../core/activities'
+import type { ManifestFile } from '../../core/job/checkpoint'
 import { defined } from '../../core/defined'
 import type { JobSpec } from '../../core/job/job'
 import { EMPTY_LEDGER, type Policy } from '../../core/job/ledger'
@@ -341,6 +342,15 @@ async function ownRatiosFor(
 }
 
 /** Returns the facts without the list of files, which may be long. */
-function savingFactsOf({ totalBytes, uploadMs, saveMs }: SavedBefore): SavedBefore {
-  return { totalBytes, uploadMs, saveMs }
+function savingFactsOf({
+  totalBytes,
+  uploadMs,
+  saveMs,
+  ...before
+}: SavedBefore & { files?: ManifestFile[] }): SavedBefore {
+  const older = (before.files ?? []).filter(
+    ({ isOlder, linkedTo }) => isOlder === true && linkedTo === undefined,
+  )
+  const olderBytes = before.olderBytes ?? older.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+  return { totalBytes, uploadMs, saveMs, ...defined({ olderBytes: olderBytes || undefined }) }
 }

@@ -5,11 +5,16 @@ import { formatBytes } from '../resources'
 import { formatDuration, MINUTE_MS, SECOND_MS } from '../time/time'
 
 /** An earlier checkpoint: its size, and how long writing and uploading it took, if a runner has measured that. */
-export type SavedBefore = Pick<Manifest, 'totalBytes' | 'uploadMs' | 'saveMs'>
+export interface SavedBefore extends Pick<Manifest, 'totalBytes' | 'uploadMs' | 'saveMs'> {
+  /** Size of the older checkpoints that the program still kept: a restore brings them too; missing without any. */
+  olderBytes?: number
+}
 
 /** The expected effort of saving a checkpoint. */
 export interface Saving {
   sizeBytes: number
+  /** What a restore downloads: the checkpoint with the older ones that the program still kept. */
+  restoredBytes: number
   /** Duration of the upload. */
   durationMs: number
   /** The program's writing time beyond what `SAVED_WITHIN_MS` allows; 0 if unknown. */
@@ -40,12 +45,13 @@ export function savingOf({ checkpoint }: JobSpec, before: SavedBefore | undefine
   const isMeasured = uploadMs > 0 && (totalBytes >= TELLING_BYTES || totalBytes === sizeBytes)
   const bytesPerMs = isMeasured ? totalBytes / uploadMs : ASSUMED_UPLOAD_BYTES_PER_SECOND / SECOND_MS
   const writeMs = Math.max(0, saveMs - WRITTEN_WITHIN_MS)
-  return { sizeBytes, durationMs: Math.ceil(sizeBytes / bytesPerMs), writeMs, isMeasured }
+  const restoredBytes = sizeBytes + (before?.olderBytes ?? 0)
+  return { sizeBytes, restoredBytes, durationMs: Math.ceil(sizeBytes / bytesPerMs), writeMs, isMeasured }
 }
 
 /** Describes the loss despite a notice as part of a sentence; returns nothing if the checkpoint can be saved in time. */
 export function lossDespiteNotice(
-  { sizeBytes, durationMs, writeMs, isMeasured }: Saving,
+  { sizeBytes, durationMs, writeMs, isMeasured }: Omit<Saving, 'restoredBytes'>,
   everyMs: number | undefined,
 ): string | undefined {
   if (durationMs + writeMs <= SAVED_WITHIN_MS) return undefined

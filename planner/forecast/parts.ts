@@ -149,7 +149,7 @@ function fetchOf(offer: Offer, request: PlanRequest): Range {
 function restoreOf({ transfer }: Offer, spec: JobSpec, saving: Saving | undefined): Range {
   if (!isResumable(spec)) return NONE
   if (saving === undefined) return UNKNOWN_RESTORE
-  return spreadOf(transferMs(saving.sizeBytes, transfer?.bytesPerSecond), 'the size of a checkpoint')
+  return spreadOf(transferMs(saving.restoredBytes, transfer?.bytesPerSecond), 'the size of a checkpoint')
 }
 
 /** The program waits while it writes; the runner uploads while it trains. */

@@ -39,12 +39,12 @@ function storeTransferOf(
   spec: JobSpec,
   { traffic, interruptions, workMs }: { traffic: Traffic; interruptions: number; workMs: number },
 ): Omit<TransferEstimate, 'inputs'> {
-  const sizeBytes = savingOf(spec, traffic.savedBefore)?.sizeBytes
+  const { sizeBytes, restoredBytes = 0 } = savingOf(spec, traffic.savedBefore) ?? {}
   const { bundleBytes = 0, isResumed } = traffic
   const saves = Math.floor(workMs / (spec.checkpoint.everyMs ?? ASSUMED_CHECKPOINT_EVERY_MS)) + 1
   const restores = interruptions + (isResumed ? 1 : 0)
   const upBytes = Math.round((sizeBytes ?? 0) * saves)
-  const downBytes = Math.round((sizeBytes ?? 0) * restores + bundleBytes * (1 + interruptions))
+  const downBytes = Math.round(restoredBytes * restores + bundleBytes * (1 + interruptions))
   const costMicroUsd = Math.ceil(
     (upBytes * way.upMicroUsdPerGb + downBytes * way.downMicroUsdPerGb) / BYTES_PER_GB,
   )

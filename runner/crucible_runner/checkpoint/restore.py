@@ -5,6 +5,7 @@ import posixpath
 import time
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set
 
+from ..amounts import in_bytes
 from ..clock import Clock
 from ..keys import CheckpointId, Keys, parse_checkpoint_id, stored_at
 from ..paths import remove_tree
@@ -25,6 +26,8 @@ from .pace import Past
 _WORTH_QUIETS = 2
 # A settled checkpoint with less than this share of the newest complete one's size does not rank before it.
 _SETTLED_SHARE = 0.5
+# The log announces the restore of older checkpoints of this size: it takes some seconds.
+_LARGE_BYTES = 1 << 28
 # Number of newest complete checkpoints that define the expected shape of a save; older ones may differ. Fewer or more may be kept.
 _COMPARED = 3
 
@@ -240,6 +243,10 @@ class Restorer:
             for entry in manifest["files"]
         ]
 
+        older_bytes = sum(entry["sizeBytes"] for entry in entries if entry.get("isOlder", False))
+        if older_bytes >= _LARGE_BYTES:
+            told = (checkpoint.name, in_bytes(manifest["totalBytes"]), in_bytes(older_bytes))
+            remark("restoring checkpoint %s: %s, and %s of older ones that the program had kept" % told)
         remove_tree(folder)
         self._download([entry for entry in entries if not entry.get("isOlder", False)], folder, trouble)
         whole, entries = entries, self._bring_older(entries, folder, trouble, remark)

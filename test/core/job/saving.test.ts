@@ -28,6 +28,7 @@ describe('what saving a checkpoint takes', () => {
     const before = { totalBytes: 2 * GB, uploadMs: 20 * SECOND_MS }
     expect(savingOf(SPEC, before)).toEqual({
       sizeBytes: 2 * GB,
+      restoredBytes: 2 * GB,
       durationMs: 20 * SECOND_MS,
       writeMs: 0,
       isMeasured: true,

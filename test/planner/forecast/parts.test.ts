@@ -126,6 +126,15 @@ describe('a part of a forecast', () => {
       [400, 1_000, 2_500],
     ],
     [
+      'restores the older ones that the program still kept, too',
+      'restore',
+      {
+        spec: { checkpoint: { directory: 'c' } },
+        savedBefore: { totalBytes: MEBIBYTES_100, olderBytes: 9 * MEBIBYTES_100 },
+      },
+      [4_000, 10_000, 25_000],
+    ],
+    [
       'restores them from another Region',
       'restore',
       { spec: saved, offer: { transfer: { ...way, bytesPerSecond: 1e8 } } },

@@ -204,6 +204,9 @@ describe('a store in another Region', () => {
     expect(costOf({})).toBe(0)
     expect(costOf({ savedBefore })).toBe(microUsd(1))
     expect(costOf({ savedBefore, bundleBytes: 1e9 })).toBe(microUsd(1.02))
+    const resumed = (olderBytes: number) =>
+      costOf({ isFirst: false, savedBefore: { ...savedBefore, olderBytes } })!
+    expect(resumed(10e9) - resumed(0)).toBeGreaterThan(0)
   })
 
   it('restores after every interruption that is expected', () => {
