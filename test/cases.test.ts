@@ -27,7 +27,7 @@ const PROOFS: readonly [kind: string, file: string, test: string][] = [
   ['a job file with such a name', 'cli/job/read-job.test.ts', 'a file whose name is not UTF-8'],
   ['an output with such a name', 'runner/odd-files.test.ts', 'may have names that no document can hold'],
   [
-    'a log with such a name beside checkpoints',
+    'a log with such a name next to checkpoints',
     'runner/python/test_exact.py',
     'test_an_odd_name_beside_a_checkpoint',
   ],

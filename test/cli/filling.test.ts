@@ -152,7 +152,7 @@ describe('a submission of a script', () => {
       expect(no).not.toContain('resources.gpus')
     })
 
-    it('is planned as it is without a terminal, with GPUs that are set, and where nobody is asked', async () => {
+    it('is planned as it is without a terminal, with GPUs that are set, and where the setting forbids questions', async () => {
       cpSync(join(SCRIPTS, 'trl-sft'), join(world.home, 'code'), { recursive: true })
       const { spec, stderr } = await submitted(join(world.home, 'code', 'sft.py'))
       expect(spec.resources.gpus).toBeUndefined()
