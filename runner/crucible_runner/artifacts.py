@@ -1,6 +1,5 @@
 """The artifacts of a workload: its output directory and the patterns that the order names."""
 
-import glob
 import os
 import stat
 import threading
@@ -12,6 +11,7 @@ from .checkpoint.scan import shown
 from .clock import Clock
 from .control.saving import Saving
 from .documents import is_utf8
+from .globs import remarks_about, search
 from .keys import Keys
 from .store.base import Store, StoreError
 from .store.retry import GaveUp, Pauses, Remark, Trouble
@@ -25,8 +25,8 @@ def _is_outside(pattern: str) -> bool:
 
 def matches_of(work: str, patterns: List[str]) -> Dict[str, List[str]]:
     """Returns the paths that match each pattern; none for a pattern that leads outside the working directory."""
-    search = lambda pattern: glob.glob(os.path.join(glob.escape(work), pattern), recursive=True)  # noqa: E731
-    return {pattern: [] if _is_outside(pattern) else sorted(search(pattern)) for pattern in patterns}
+    found = search(work, [pattern for pattern in patterns if not _is_outside(pattern)])
+    return {pattern: found.get(pattern, []) for pattern in patterns}
 
 
 def find_artifacts(
@@ -34,7 +34,7 @@ def find_artifacts(
 ) -> Tuple[Dict[str, str], List[str]]:
     """Returns the files to keep by their path among the job's artifacts, and a remark for each pattern that cannot be followed."""
     found: Dict[str, str] = {}
-    remarks = []
+    remarks = remarks_about(matches)
     for pattern, paths in matches.items():
         if _is_outside(pattern):
             remarks.append("the output %s is outside the working directory and is not kept" % pattern)

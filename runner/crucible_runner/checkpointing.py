@@ -12,6 +12,7 @@ from .checkpoint.sending import Settings
 from .checkpoint.uploads import Checkpoints
 from .context import Context
 from .endings import Failed
+from .globs import remarks_about
 from .paths import checkpoint_directory, make_folders
 from .walls import Walls
 
@@ -30,6 +31,9 @@ class Checkpointing:
         self.scanner: Optional[Scanner] = None
         self.uploads: Optional[Checkpoints] = None
         self._overdue: Optional[Overdue] = None
+        checkpoint = order["checkpoint"]
+        for remark in remarks_about(pattern for name in ("include", "exclude", "complete") for pattern in checkpoint.get(name, ())):
+            context.remark(remark)
 
     def walls(self, *more: str) -> Walls:
         """Links out of the job's directories are not followed, with or without a user of its own: their targets are inputs, or not the job's."""

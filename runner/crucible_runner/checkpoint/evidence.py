@@ -5,12 +5,13 @@ from functools import lru_cache
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set
 
 from ..clock import in_words
+from ..globs import matches_any
 from .formats import Folder, FolderVerdict, Verdict, check_file, check_folder
 from .formats.base import build
 from .generations import Generation, Generations, shape_of, unfinished_member
 from .names import is_record
 from .ranks import has_ranks, missing_rank
-from .scan import FileStamp, Selection, matches_any
+from .scan import FileStamp, Selection
 
 # Files without a verifiable format may make up this share of a generation that its format proves whole: settings, small states.
 _UNPROVEN_SHARE = 0.1

@@ -3,12 +3,11 @@
 import errno
 import os
 import posixpath
-import re
 import stat
-from functools import lru_cache
-from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Pattern, Sequence, Set
+from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from ..documents import is_utf8
+from ..globs import matches_any
 from ..walls import NO_WALLS, Walls
 from .databases import join_wal
 from .names import Unit, is_ignored, is_record, is_unfinished, unit_of
@@ -88,22 +87,6 @@ class Selection(NamedTuple):
     """The folders of all these files, and empty ones: programs find those too."""
     odd: Optional[str] = None
     """A clause about a member of its numbered files and folders that cannot be stored: then only a proof makes it a checkpoint."""
-
-
-@lru_cache(maxsize=1024)
-def _expression(glob: str) -> Pattern[str]:
-    """`*` and `?` within a name, `**` for any number of folders; a match of a folder includes its content."""
-    parts = []
-    for token in re.findall(r"\*\*/?|\*|\?|\[[^\]]+\]|.", glob.strip("/"), re.DOTALL):
-        if token.startswith("**"):
-            parts.append("(?:.*/)?" if token.endswith("/") else ".*")
-        else:
-            parts.append({"*": "[^/]*", "?": "[^/]"}.get(token) or (token if len(token) > 2 else re.escape(token)))
-    return re.compile("".join(parts) + "(?:/.*)?", re.DOTALL)
-
-
-def matches_any(path: str, globs: Iterable[str]) -> bool:
-    return any(_expression(glob).fullmatch(path) for glob in globs)
 
 
 def scan(directory: str, wanted: Filter = Filter()) -> Tree:
