@@ -107,6 +107,9 @@ class Tree:
                 for generator in inner.generators:
                     if isinstance(generator.target, ast.Name) and generator.target.id == node.id:
                         return self.values(file, generator.iter)
+                    names = [getattr(target, "id", None) for target in getattr(generator.target, "elts", ())]
+                    if node.id in names:
+                        return self.unpacked(generator.iter, names.index(node.id))
             if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 names = [argument.arg for argument in inner.args.args]
                 if node.id in names:
@@ -122,6 +125,22 @@ class Tree:
             if other is not None and name in other.assigned:
                 return self.values(other, other.assigned[name])
         raise Unknown()
+
+    def unpacked(self, node, index):
+        """Returns the values of one element of the tuples that the callers give for a parameter such as `*pairs`."""
+        function = node
+        while not isinstance(function, ast.FunctionDef):
+            if not hasattr(function, "parent"):
+                raise Unknown()
+            function = function.parent
+        if getattr(function.args.vararg, "arg", None) != getattr(node, "id", ""):
+            raise Unknown()
+        return [
+            value
+            for file, call in self.calls.get(function.name, [])
+            for element in call.args[len(function.args.args) :]
+            for value in self.values(file, element.elts[index])
+        ]
 
     def given(self, function, index, name):
         """Returns the values that the callers of a function give for a parameter."""

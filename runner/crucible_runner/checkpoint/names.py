@@ -30,7 +30,7 @@ _EPOCH_NUMBER = re.compile(_AFTER_WORD % _EPOCH_WORDS, re.IGNORECASE)
 
 # Numbers that distinguish the pieces of one checkpoint: `model-00001-of-00003`, `rank_0`, `random_states_1.pkl`, `__1_0.distcp`.
 PIECE = re.compile(
-    r"\d+[-_]?of[-_]?\d+|(?:rank|shard|part|worker|gpu|device|node|rng[-_]state|random[-_]state)s?[-_=. ]?\d+|__\d+_\d+",
+    r"(?<!\d)\d+[-_]?of[-_]?\d+|(?:rank|shard|part|worker|gpu|device|node|rng[-_]state|random[-_]state)s?[-_=. ]?\d+|__\d+_\d+",
     re.IGNORECASE,
 )
 _FIGURE = re.compile(r"\d+(?:\.\d+)*")

@@ -29,7 +29,7 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 _ABSENT = re.compile(
-    r"manifest unknown|manifest for .* not found|name unknown|repository .* not found|: not found"
+    r"manifest unknown|manifest for \S+ not found|name unknown|repository \S+ not found|: not found"
     r"|no matching manifest|does not exist|invalid reference format|unsupported media type",
     re.IGNORECASE,
 )

@@ -1,7 +1,7 @@
 """Splits a process's output into lines. Holds only a few lines in memory."""
 
 import re
-from typing import Callable, Dict, List, Optional, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from .redact import Redactor
 
@@ -12,10 +12,9 @@ REWRITE_MS = 5_000
 
 # Multi-line bars move the cursor up again after the lower bar.
 _UP = b"\x1b[A"
-# Pattern of a write that contains only a bar; text that a program prints after a bar must not count as part of it.
-_BAR = re.compile(rb"^(.*?)(?:(?:\d{1,3}%\s*)?\|[^|]*\|\s*(\S+)/(\S+)|\d+it)\s+\[[^\[]*\]$", re.DOTALL)
 _BAR_BYTES_MAX = 2048
 _BLANKS = b"\b\r "
+_SPACES = (b" ", b"\t", b"\n", b"\r", b"\x0b", b"\x0c")
 _DIGITS = re.compile(rb"\d+")
 _HELD_MAX = 8
 _WRITINGS_PER_LINE = 3
@@ -122,11 +121,11 @@ class LineSplitter:
         writing = _trimmed(writing)
         if not writing:
             return None  # a bar was erased
-        match = _bar_of(writing)
-        if match is not None:
-            if is_drawn_again or match.group(2) is None or match.group(2) != match.group(3):
-                return self._hold(_key(match), (writing, not is_drawn_again), now_ms)
-            self._held.pop(_key(match), None)
+        bar = _bar_of(writing)
+        if bar is not None:
+            if is_drawn_again or not bar.is_complete:
+                return self._hold(bar.key, (writing, not is_drawn_again), now_ms)
+            self._held.pop(bar.key, None)
         else:
             self._flush(lines, redactor)
         if writing != self._shown:
@@ -172,18 +171,68 @@ def _last_writing(line: bytes) -> bytes:
 def _trimmed(writing: bytes) -> bytes:
     """Removes cursor movements, and the blanks that erase a longer earlier version."""
     text = _last_writing(writing)
-    while text.startswith(_UP):
-        text = text[len(_UP) :]
-    text = text.rstrip(_BLANKS)
-    while text.endswith(_UP):
-        text = text[: -len(_UP)].rstrip(_BLANKS)
-    return text
+    start, end = 0, len(text)
+    while text.startswith(_UP, start):
+        start += len(_UP)
+    while end > start:
+        if text.endswith(_UP, start, end):
+            end -= len(_UP)
+        elif text[end - 1] in _BLANKS:
+            end -= 1
+        else:
+            break
+    return text[start:end]
 
 
-def _key(bar: "re.Match[bytes]") -> bytes:
-    return _DIGITS.sub(b"", bar.group(1)).strip()
+class _Bar(NamedTuple):
+    name: bytes
+    """The text in front of the bar."""
+    done: bytes = b""
+    total: bytes = b""
+    """The counts as they are written; empty without a total."""
+
+    @property
+    def is_complete(self) -> bool:
+        return self.total != b"" and self.done == self.total
+
+    @property
+    def key(self) -> bytes:
+        return _DIGITS.sub(b"", self.name).strip()
 
 
-def _bar_of(writing: bytes) -> "Optional[re.Match[bytes]]":
-    """Returns a match for a write that contains only a bar, otherwise None."""
-    return _BAR.match(writing) if writing.endswith(b"]") and len(writing) <= _BAR_BYTES_MAX else None
+def _bar_of(writing: bytes) -> Optional[_Bar]:
+    """Returns the bar of a write that contains only a bar, ` 24%|##  | 12/50 [...]` or `26it [...]`, otherwise None: text that a program
+    prints after a bar does not count as part of it. The write is taken apart from its end, so that no byte is looked at twice."""
+    if not writing.endswith(b"]") or len(writing) > _BAR_BYTES_MAX:
+        return None
+    before = writing[: max(0, writing.rfind(b"["))]
+    counted = before.rstrip()
+    if len(counted) == len(before):
+        return None
+    return _bar_with_total(counted) or _bar_without_total(counted)
+
+
+def _bar_with_total(text: bytes) -> Optional[_Bar]:
+    """Reads `NAME 24%|##  | 12/50`: the counts are the only word after the second `|` of a pair."""
+    space = max(text.rfind(blank) for blank in _SPACES)
+    last = len(text[: space + 1].rstrip()) - 1
+    second = text.find(b"|", max(last, text.find(b"|") + 1))
+    if b"|" not in text[:second] or second < 0:
+        return None
+    counts = text[second + 1 :].lstrip()
+    done, slash, total = counts[:-1].rpartition(b"/")
+    if not slash or not done:
+        return None
+    name = text[: text.rfind(b"|", 0, second)].rstrip()
+    if name.endswith(b"%"):
+        digits = name[-4:-1]
+        kept = len(digits.rstrip(b"0123456789"))
+        if kept < len(digits):
+            return _Bar(name[: kept - len(digits) - 1], done, total + counts[-1:])
+    return _Bar(text[: text.rfind(b"|", 0, second)], done, total + counts[-1:])
+
+
+def _bar_without_total(text: bytes) -> Optional[_Bar]:
+    """Reads `NAME 26it`."""
+    name = text[:-2].rstrip(b"0123456789")
+    return _Bar(name) if text.endswith(b"it") and len(name) < len(text) - 2 else None

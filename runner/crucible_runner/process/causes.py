@@ -1,17 +1,17 @@
 """Finds the cause of a failure in the last lines of a command's output, and what to do about it. Pure."""
 
 import re
-from typing import List, NamedTuple, Optional, Sequence
+from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 _COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _LINE_MAX = 240
 
 # Lines that follow a failure without saying anything about it.
 _NOTICE = re.compile(
-    r"""^\s*(?:
+    r"""^(?:
         \[notice\] | npm\ notice | wandb:\ (?!ERROR) | WARNING: | W: | DEPRECATION:
         | Traceback\ \( | During\ handling\ of\ the\ above | The\ above\ exception\ was
-        | File\ ".*",\ line\ \d+ | [\^~\s]+$ | [-=*_#.\s]+$
+        | File\ "[^"]*",\ line\ \d+ | [\^~\s]+$ | [-=*_#.\s]+$
         | note:\ This\ | hint:\ See\ above | \[\d+\]:$ | Failures:$ | Root\ Cause | <NO_OTHER_FAILURES>
         | (?:time|host|rank|exitcode|error_file|traceback)\s*:\ | \S+\ FAILED$
         | ERROR\ conda\.cli | make(?:\[\d+\])?:\ \*\*\* | srun:\ error:.*Exited\ with
@@ -27,10 +27,20 @@ _PASSED_ON = re.compile(r"ChildFailedError|CalledProcessError|ProcessExitedExcep
 class _Known(NamedTuple):
     pattern: "re.Pattern[str]"
     advice: str
+    pairs: "Sequence[Tuple[re.Pattern[str], re.Pattern[str]]]"
+    """Also the cause: a line in which the second expression follows the first. `first.*second` would take quadratic time."""
+
+    def is_in(self, line: str) -> bool:
+        return self.pattern.search(line) is not None or any(_follows(line, *pair) for pair in self.pairs)
 
 
-def _known(pattern: str, advice: str) -> _Known:
-    return _Known(re.compile(pattern), advice)
+def _follows(line: str, first: "re.Pattern[str]", second: "re.Pattern[str]") -> bool:
+    found = first.search(line)
+    return found is not None and second.search(line, found.end()) is not None
+
+
+def _known(pattern: str, advice: str, *pairs: Tuple[str, str]) -> _Known:
+    return _Known(re.compile(pattern), advice, [(re.compile(first), re.compile(second)) for first, second in pairs])
 
 
 # The cause is the line that matches. Of several matches the first rule counts.
@@ -61,11 +71,12 @@ _CAUSES = (
         "most likely an index or a label is out of range: CUDA_LAUNCH_BLOCKING=1 shows where",
     ),
     _known(
-        r"DataLoader worker.*(?:Bus error|killed by signal)|insufficient shared memory",
+        r"insufficient shared memory",
         "the workers of the data loader need more memory: set `shm` or `memory` under `resources`, or use fewer workers",
+        (r"DataLoader worker", r"Bus error|killed by signal"),
     ),
     _known(
-        r"Watchdog caught collective operation timeout|NCCL error|nccl(?:Internal|System|Remote|UnhandledCuda)\w*Error|DistBackendError",
+        r"Watchdog caught collective operation timeout|NCCL error|nccl(?:Internal|System|Remote|UnhandledCuda)\w{0,40}Error|DistBackendError",
         "the GPUs could not communicate: another process may have failed first; NCCL_DEBUG=INFO shows more",
     ),
     _known(
@@ -89,8 +100,9 @@ _CAUSES = (
         "the wanted versions exclude each other: relax one of them",
     ),
     _known(
-        r"Failed (?:to build|building wheel)|Could not build wheels|error: command .* failed|subprocess-exited-with-error",
+        r"Failed (?:to build|building wheel)|Could not build wheels|subprocess-exited-with-error",
         "a package had to be compiled and could not be: choose a version with a wheel, or install its compiler and headers first",
+        (r"error: command ", r" failed"),
     ),
     _known(r"PackagesNotFoundError", "check the name and the channel of the conda package"),
     _known(
@@ -99,16 +111,20 @@ _CAUSES = (
     ),
     _known(r"E: Unable to locate package", "run `apt-get update` first, and check the name of the package"),
     _known(
-        r"E: Could not (?:open|get) lock|are you root\?|Permission denied.*(?:/var/lib/(?:dpkg|apt))",
+        r"E: Could not (?:open|get) lock|are you root\?",
         "apt-get needs root, and no other apt-get at work: use an image that has the package",
+        (r"Permission denied", r"/var/lib/(?:dpkg|apt)"),
     ),
     _known(
-        r"GatedRepoError|Access to model .* is restricted|401 Client Error.*huggingface|RepositoryNotFoundError|403 Client Error.*huggingface",
+        r"GatedRepoError|RepositoryNotFoundError",
         "Hugging Face requires a token with access: put HF_TOKEN under `secrets`, and accept the terms of the model",
+        (r"Access to model ", r" is restricted"),
+        (r"40[13] Client Error", r"huggingface"),
     ),
     _known(
-        r"couldn't connect to 'https://huggingface|429 Client Error.*huggingface|Max retries exceeded with url|Temporary failure in name resolution",
+        r"couldn't connect to 'https://huggingface|Max retries exceeded with url|Temporary failure in name resolution",
         "a server could not be reached from the machine: try again, or list the file under `inputs`",
+        (r"429 Client Error", r"huggingface"),
     ),
     _known(r"api_key not configured|No API key configured", "put WANDB_API_KEY under `secrets`"),
     _known(
@@ -122,7 +138,11 @@ _CAUSES = (
     _known(r"cannot open shared object file", "install the library in `setup`, or use an image that has it"),
     _known(r"ModuleNotFoundError: No module named", "install it in `setup`"),
     _known(r"bad interpreter|cannot execute: required file not found", "the first line of the script names a program that the machine does not have"),
-    _known(r"^\S+: (?:line )?(?:\d+: )?\S+: (?:command )?not found$|cannot start \S+: .*No such file", "install the program in `setup`, and check its name"),
+    _known(
+        r"^\S+: (?:line )?(?:\d+: )?\S+: (?:command )?not found$",
+        "install the program in `setup`, and check its name",
+        (r"cannot start ", r"No such file"),
+    ),
     _known(
         r"^\S+: (?:line )?(?:\d+: )?\S+: Permission denied$",
         "make the file executable (chmod +x), or start it with its interpreter",
@@ -140,7 +160,7 @@ def cause_of(errors: Sequence[str], lines: Sequence[str]) -> Optional[str]:
     shown = _plain(lines)
     for known in _CAUSES:
         for line in reversed(shown):
-            if known.pattern.search(line):
+            if known.is_in(line):
                 return "%s (%s)" % (_short(line), known.advice)
     raised = [line for line in shown if _EXCEPTION.match(line) and not _PASSED_ON.search(line)]
     if raised:

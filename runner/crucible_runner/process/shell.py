@@ -10,8 +10,8 @@ STRICT = "bash -eo pipefail"
 # Used without bash.
 PLAIN = "sh -e"
 _SHELLS = {"ash", "bash", "dash", "ksh", "sh", "zsh"}
-# A last line that starts a program in the background, which the shell would not wait for.
-_ENDS_IN_BACKGROUND = re.compile(r"(?:^|[^&>|;\\])&[ \t]*(?:#[^\n]*)?$")
+# In the last line: it starts a program in the background, which the shell would not wait for.
+_ENDS_IN_BACKGROUND = re.compile(r"(?:^|[^&>|;\\])&[ \t]*(?:#|$)")
 _WAIT = '[ -z "${!-}" ] || wait "$!"'
 
 
@@ -25,6 +25,6 @@ def shell_words(wanted: Optional[str], path: str) -> List[str]:
 def with_wait(text: str, wanted: Optional[str]) -> str:
     """Returns the command; if its last line starts a program in the background, the command waits for that program."""
     name = "sh" if wanted is None else os.path.basename(wanted.split()[0])
-    if name not in _SHELLS or not _ENDS_IN_BACKGROUND.search(text.rstrip()):
+    if name not in _SHELLS or not _ENDS_IN_BACKGROUND.search(text.rstrip().rpartition("\n")[2]):
         return text
     return text.rstrip() + "\n" + _WAIT

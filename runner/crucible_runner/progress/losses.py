@@ -1,20 +1,19 @@
 """Finds the training loss in a line; a validation loss is never used."""
 
-import math
 import re
 from typing import Optional
 
-from .numbers import EVAL_WORDS, NUMBER
+from .numbers import EVAL_WORDS, NUMBER, finite
 
 # `loss: 2.31`, `'loss': 2.31`, `loss = 2.31`, `Loss | 2.31`, `loss/train/total: 2.31`, `"loss": "2.31"`.
 _LOSS = re.compile(
-    rb"(?:loss(?:_step|_epoch|/train/total)?|\bxent)['\"]?\s*(?:[:=|(]\s*)*['\"]?(" + NUMBER + rb")(?![\w%])",
+    rb"(?:loss(?:_step|_epoch|/train/total)?|\bxent)['\"]?\s{0,4}(?:[:=|(]\s{0,4}){0,4}['\"]?(" + NUMBER + rb")(?![\w%])",
     re.IGNORECASE,
 )
-_WORD_BEFORE = re.compile(rb"([A-Za-z0-9_/\-.']*)$")
+_WORD_BEFORE = re.compile(rb"(?<![A-Za-z0-9_/\-.'])([A-Za-z0-9_/\-.']*)$")
 # Words that may be joined with `loss`: `train_loss`, `total_loss`, `train-logloss`, `train/CrossEntropyLoss`.
 _SAME_LOSS = re.compile(
-    rb"(?:\w+/)?(?:(?:reduced|total|lm|mlm|clm|train(?:ing)?|tr|avg\.?|average|mean|batch|running|step|epoch|"
+    rb"(?:\w+/)?(?:(?:reduced|total|lm|mlm|train(?:ing)?|tr|avg\.?|average|mean|batch|running|step|epoch|"
     rb"cross[-_]?entropy|nll|learn|global|current|binary|categorical|c|log|mlog|multi|ema|smoothed?)[-_/]?)*$",
     re.IGNORECASE,
 )
@@ -25,11 +24,11 @@ _SAME_WORD = re.compile(
     re.IGNORECASE,
 )
 _EVAL = re.compile(rb"(?:^|[^A-Za-z])" + EVAL_WORDS + rb"(?:[^A-Za-z]|$)", re.IGNORECASE)
-_PHRASE = re.compile(rb"[^,;|()\[\]{}\d:=]*$")
+_PHRASE = re.compile(rb"(?<![^,;|()\[\]{}\d:=])[^,;|()\[\]{}\d:=]*$")
 _DASH = re.compile(rb"\s-+\s")
 # The Trainer of Transformers reports an average of all steps at the end.
 _SUMMARY = b"train_runtime"
-_WORD = re.compile(rb"[A-Za-z][\w.'\-]*$")
+_WORD = re.compile(rb"(?<![\w.'\-])[\d_.'\-]*([A-Za-z][\w.'\-]*)$")
 
 
 def find_loss(text: bytes) -> Optional[float]:
@@ -38,8 +37,7 @@ def find_loss(text: bytes) -> Optional[float]:
         return None
     for match in _LOSS.finditer(text):
         if _is_of_training(text[max(0, match.start() - 48) : match.start()]):
-            value = float(match.group(1))
-            return value if math.isfinite(value) else None
+            return finite(match.group(1))
     return None
 
 
@@ -57,7 +55,7 @@ def _is_of_training(before: bytes) -> bool:
     if _EVAL.search(spoken.replace(b"_", b" ")) or _EVAL.search(_after_figures(set_before)):
         return False
     word = _WORD.search(spoken.rstrip(b" -"))
-    return word is None or spoken[-1:] == b"-" or _SAME_WORD.match(word.group(0)) is not None
+    return word is None or spoken[-1:] == b"-" or _SAME_WORD.match(word.group(1)) is not None
 
 
 def _after_figures(text: bytes) -> bytes:

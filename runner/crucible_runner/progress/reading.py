@@ -5,7 +5,7 @@ from typing import NamedTuple, Optional
 
 from .bars import Bar, NotTraining, find_bar
 from .losses import find_loss
-from .numbers import COUNT, EVAL_MARK, NUMBER, OF_TOTAL, whole
+from .numbers import COUNT, DIGITS, EVAL_MARK, NUMBER, OF_TOTAL, finite, whole
 
 # Figures appear within this length; searching a long line blocks the whole process.
 BYTES_PER_LINE = 1024
@@ -34,21 +34,22 @@ _BOUNDARY = re.compile(
     rb"see|in|to|this|that|the|a|an|as|and|or|with|for|by|is|than)[\s:(\[]*$",
     re.IGNORECASE,
 )
+_BOUNDARY_BYTES = 64
 _START = re.compile(rb"\bstart(?:s|ed|ing)?\s*$|\bbegin(?:s|ning)?\s*$", re.IGNORECASE)
 # `Step 1/12 : FROM python`, `step 2 of 5: downloading`.
 _PROCEDURE = re.compile(rb"[\s:.\-]{0,5}(?:[A-Za-z]{3,}ing\b|[A-Z]{3,} \S)")
 
-_SEPARATORS = rb"(?=[\s:=#(\[\"'])['\"]?\s*(?:[:=#(\[]\s*)*['\"]?"
+_SEPARATORS = rb"(?=[\s:=#(\[\"'])['\"]?\s{0,4}(?:[:=#(\[]\s{0,4}){0,4}['\"]?"
 _STEP = re.compile(
     rb"(?<![A-Za-z0-9_\-./])(?:(?:\w+/)?(global[_ -]?)|(?:train(?:ing)?|current|optimizer|completed|learning)[_ -])?"
     rb"(step|iter(?:ation)?)(s?)" + _SEPARATORS + OF_TOTAL,
     re.IGNORECASE,
 )
-_UPDATES = re.compile(rb"\bnum_updates['\"]?\s*[:= ]\s*" + COUNT)
+_UPDATES = re.compile(rb"\bnum_updates['\"]?\s{0,4}[:= ]\s{0,4}" + COUNT)
 _STEPS_JSON = re.compile(rb"['\"]current_steps['\"]:\s*" + COUNT + rb",\s*['\"]total_steps['\"]:\s*" + COUNT)
 _TIMESTEPS = re.compile(rb"\btotal_timesteps\s*\|\s*" + COUNT)
 _EPOCH = re.compile(
-    rb"(?<![A-Za-z0-9_\-.])epoch(s?)(?:\.{3})?\s*(?:\(train\))?" + _SEPARATORS
+    rb"(?<![A-Za-z0-9_\-.])epoch(s?)(?:\.{3})?\s{0,4}(?:\(train\))?" + _SEPARATORS
     + rb"(\d{1,9}(?:\.\d+)?)(?![\w%])(?:\s*(?:/|\bof\b)\s*" + COUNT + rb")?",
     re.IGNORECASE,
 )
@@ -58,12 +59,13 @@ _INNER = re.compile(
     + COUNT + rb"\s*/\s*" + COUNT + rb"(?=[\s;,\]]))"
 )
 _BATCH = re.compile(rb"(?<![A-Za-z0-9_\-])batch" + _SEPARATORS + OF_TOTAL, re.IGNORECASE)
-_ESPNET = re.compile(rb"\b(\d+)epoch:train:\d+-(\d+)batch")
+_ESPNET = re.compile(rb"(?<!\w)(" + DIGITS + rb")epoch:train:\d{1,12}-(" + DIGITS + rb")batch")
 _TIMM = re.compile(
-    rb"\bTrain:\s+(\d+)(?:/(\d+))?\s+(?:\(\s*\d+%\)\s*)?\[\s*(\d+)/(\d+)\s*(?:\(\s*\d+(?:\.\d+)?%\s*\))?\s*\]"
+    rb"\bTrain:\s{1,4}(\d{1,12})(?:/(\d{1,12}))?\s{1,4}(?:\(\s{0,4}\d{1,12}%\)\s{0,4})?\[\s{0,4}(\d{1,12})/(\d{1,12})\s{0,4}"
+    rb"(?:\(\s{0,4}\d{1,12}(?:\.\d{1,12})?%\s{0,4}\))?\s{0,4}\]"
 )
-_YOLO = re.compile(rb"^\s*(\d+)/(\d+)\s+[\d.]+[GM]\s")
-_TORCHTUNE = re.compile(rb"^(\d+)\|(\d+)\|Loss: ")
+_YOLO = re.compile(rb"^\s*(" + DIGITS + rb")/(" + DIGITS + rb")\s+[\d.]+[GM]\s")
+_TORCHTUNE = re.compile(rb"^(" + DIGITS + rb")\|(" + DIGITS + rb")\|Loss: ")
 # Text that programs print when an epoch is over.
 _OVER = re.compile(
     rb"\b(?:done|complete[d]?|finished|took|ended)\b|(?<![A-Za-z])(?:val|valid|validation|test|dev|eval)[_ \-/:.]*"
@@ -83,12 +85,12 @@ _LEADING = (
     # Flax with clu: `logging_writer.py:35] [1000] steps_per_second=1.76`
     re.compile(rb"\] \[(\d{1,9})\] (?:steps_per_second|train_\w+|loss)="),
     # scikit-learn: `building tree 3 of 12`, `[3/100] 1 tree, 31 leaves`
-    re.compile(rb"^building tree (\d+) of \d+"),
-    re.compile(rb"^\[(\d+)/\d+\] \d+ trees?, \d+ leaves"),
+    re.compile(rb"^building tree (" + DIGITS + rb") of \d{1,12}(?!\d)"),
+    re.compile(rb"^\[(" + DIGITS + rb")/\d{1,12}\] \d+ trees?, \d+ leaves"),
 )
-_OF = re.compile(rb"^(?:building tree \d+ of (\d+)|\[\d+/(\d+)\] \d+ tree)")
+_OF = re.compile(rb"^(?:building tree \d+ of (" + DIGITS + rb")|\[\d+/(" + DIGITS + rb")\] \d+ tree)")
 _LEARN = re.compile(rb"^(?:\d+:\s+learn:?\s+|\s*\d+: [^,]+, )(" + NUMBER + rb")")
-_TRAIN_METRIC = re.compile(rb"\btrain\w*(?:-|'s \w*)(?:\w*loss)\s*:\s*(" + NUMBER + rb")")
+_TRAIN_METRIC = re.compile(rb"\btrain\w{0,40}(?:-|'s )\w{0,40}loss\s{0,4}:\s{0,4}(" + NUMBER + rb")")
 
 
 class Count(NamedTuple):
@@ -134,7 +136,7 @@ def _read_special(text: bytes) -> Optional[Reading]:
             of = _OF.match(text)
             total = int(next(filter(None, of.groups()))) if of is not None else None
             loss = _LEARN.match(text) or _TRAIN_METRIC.search(text)
-            value = float(loss.group(1)) if loss is not None else find_loss(text)
+            value = finite(loss.group(1)) if loss is not None else find_loss(text)
             return Reading(step=Count(int(match.group(1)), total), is_step_whole=True, loss=value)
     match = _ESPNET.search(text)
     if match is not None:
@@ -212,14 +214,17 @@ def _step_of(text: bytes, loss: Optional[float], bar: Optional[Bar], epoch: Opti
         if match is not None and bar is None:
             return Count(whole(match.group(1))), True, match.start()
     best = None
+    other = _OTHER_MATTER.search(text)
+    other_at = other.end() if other is not None else len(text)
     for match in _STEP.finditer(text):
         is_global, plural, done, total = match.group(1), match.group(3), match.group(4), match.group(5)
         if plural and total is None and (loss is None or is_global):
             continue
         if is_global and match.group(2).lower() != b"step":
             continue
-        before = text[: match.start()]
-        if _is_other_matter(before) or _BOUNDARY.search(before) is not None:
+        # Only the words directly in front of the figure bound it.
+        before = text[max(0, match.start() - _BOUNDARY_BYTES) : match.start()]
+        if match.start() >= other_at or _BOUNDARY.search(before) is not None:
             continue
         if total is not None and (whole(done) > whole(total) or _is_procedure(text, match, loss)):
             continue

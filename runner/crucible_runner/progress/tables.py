@@ -3,17 +3,18 @@
 import re
 from typing import Dict, Optional
 
-from .numbers import NUMBER
+from .numbers import NUMBER, finite
 from .reading import Count, Reading
 
 _HEAD = re.compile(rb"^\s*(?:epoch|iter|iteration|itn\.?|step|E)(?:\t|\s{2,})", re.IGNORECASE)
 _ROW = re.compile(rb"^\s*\d+(?:\s+\S+)+\s*$")
-_FIGURE = re.compile(NUMBER + rb"$")
+_FIGURE = re.compile(NUMBER)
 _GAP = re.compile(rb"\t+|\s{2,}")
 _EPOCHS = (b"epoch", b"e")
 _STEPS = (b"iter", b"iteration", b"step", b"#")
 _LOSSES = (b"train_loss", b"train loss", b"loss", b"training loss")
 _COLUMNS_MAX = 30
+_DIGITS_MAX = 12
 
 
 class Tables:
@@ -33,16 +34,16 @@ class Tables:
         cells = line.split()
         if len(cells) != self._width:
             return None
-        found = {name: cells[at] for name, at in self._columns.items() if _FIGURE.match(cells[at])}
+        found = {name: cells[at] for name, at in self._columns.items() if _FIGURE.fullmatch(cells[at])}
         epoch, step, loss = found.get("epoch"), found.get("step"), found.get("loss")
-        if not all(cell is None or cell.isdigit() for cell in (epoch, step)):
+        if not all(cell is None or (cell.isdigit() and len(cell) <= _DIGITS_MAX) for cell in (epoch, step)):
             return None
         return Reading(
             step=Count(int(step)) if step is not None else None,
             is_step_whole=True,
             epoch=float(epoch) if epoch is not None else None,
             is_epoch_over=step is None,
-            loss=float(loss) if loss is not None else None,
+            loss=finite(loss) if loss is not None else None,
         )
 
     def _begin(self, line: bytes) -> None:

@@ -15,6 +15,10 @@ from .runs import RUNS_MAX, WANDB, TrackedRun
 _FOLDER = r"(?:offline-)?run-\d{8}_\d{6}-(?P<id>[^\s/\\:;,#?%'\"\x00-\x20\x7f]{1,128})"
 _NAME = re.compile(_FOLDER)
 _PRINTED = re.compile(_FOLDER.encode("ascii"))
+_URL_FRONT = re.compile(rb"https?://[A-Za-z0-9.:-]{1,255}/[!-~]{1,512}")
+_AFTER_URL = re.compile(rb"[\w.~%-]")
+# The longest text in front of `/runs/`.
+_URL_BYTES_MAX = 780
 _SAVED = b"saved locally in"
 # Lines are the program's: a search in a very long one must not keep the runner busy.
 _LINE_BYTES_MAX = 4096
@@ -81,10 +85,9 @@ class WandbRuns:
         for run_id, known in list(self._urls.items()):
             if known is not None:
                 continue
-            end = re.escape(quote(run_id).encode("ascii"))
-            found = re.search(rb"https?://[A-Za-z0-9.:-]{1,255}/[!-~]{1,512}?/runs/" + end + rb"(?![\w.~%-])", line)
-            if found is not None:
-                self._urls[run_id] = found.group().decode("ascii")
+            url = _url_in(line, b"/runs/" + quote(run_id).encode("ascii"))
+            if url is not None:
+                self._urls[run_id] = url.decode("ascii")
                 return True
         return False
 
@@ -100,3 +103,15 @@ class WandbRuns:
 def folder_of_runs(work: str, own: Mapping[str, str]) -> str:
     """Returns the folder in which W&B keeps the files of runs, unless the program names another one."""
     return os.path.normpath(os.path.join(work, own.get("WANDB_DIR") or ".", "wandb"))
+
+
+def _url_in(line: bytes, ending: bytes) -> Optional[bytes]:
+    """Returns the URL in a line with this ending, which names the run; None without one."""
+    at = line.find(ending)
+    while at >= 0:
+        end = at + len(ending)
+        start = line.rfind(b"http", max(0, at - _URL_BYTES_MAX), at)
+        if _AFTER_URL.match(line, end) is None and start >= 0 and _URL_FRONT.fullmatch(line, start, at) is not None:
+            return line[start:end]
+        at = line.find(ending, end)
+    return None

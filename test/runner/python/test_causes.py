@@ -1,3 +1,4 @@
+import time
 import unittest
 
 from crucible_runner.process.causes import cause_of
@@ -177,6 +178,14 @@ class CauseTest(unittest.TestCase):
 
     def test_shortens_a_long_line(self):
         self.assertEqual(len(cause_of(["x" * 1_000], [])), 243)
+
+    def test_long_lines_that_repeat_the_beginning_of_a_cause_take_no_time(self):
+        beginnings = ("error: command ", "DataLoader worker", "Permission denied", "Access to model ", "401 Client Error ", "^ ", "a:", 'File "')
+        began = time.process_time()
+        for words in beginnings:
+            line = words * (16_000 // len(words)) + "!"
+            cause_of([line] * 5, [line] * 5)
+        self.assertLess(time.process_time() - began, 3)
 
 
 if __name__ == "__main__":

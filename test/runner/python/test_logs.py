@@ -1,6 +1,7 @@
 import base64
 import json
 import os
+import time
 import unittest
 from unittest import mock
 from urllib.parse import quote, quote_plus
@@ -72,6 +73,22 @@ class LineSplitterTest(unittest.TestCase):
         self.assertLess(len(splitter.unfinished), 200)
         self.assertTrue(splitter.unfinished.startswith(b"9999/"))
 
+
+    def test_lines_that_almost_are_bars_take_no_time(self):
+        hostile = (
+            b"|" * 700 + b"1/" * 600 + b" " * 60 + b"x]",
+            b"|" * 1000 + b"|1/2 [" + b"|" * 900 + b"]",
+            b"1" * 2000 + b"it a]",
+            b"| /" * 676 + b" a]",
+            b"\x1b[A" * 5_000 + b"a]",
+            b"a" + b"\x1b[A" * 5_000,
+        )
+        for line in hostile:
+            splitter = LineSplitter(lambda: Redactor([]))
+            began = time.process_time()
+            for _ in range(8):
+                splitter.feed(b"\r" + line + b"\r" + line + b"\n", 0)
+            self.assertLess(time.process_time() - began, 1, line[:20])
 
     def lines_over(self, texts, every_ms):
         splitter = LineSplitter(lambda: Redactor([]))

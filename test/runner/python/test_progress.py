@@ -161,3 +161,17 @@ class ProgressTest(FolderTest):
     def test_looks_only_at_the_end_of_a_flood(self):
         progress = self.progress(*["step %d" % step for step in range(100_000)])
         self.assertEqual(progress.step(), 99_999)
+
+    def test_hostile_lines_take_no_time_and_give_no_impossible_figures(self):
+        hostile = [
+            *(word * (1024 // len(word)) for word in ("step 1 ", "loss: ", " :", "Train: ", "clm", "epoch :", "1", "eval ", "[", "| ", "1% | ")),
+            *("%s%%s%s" % pair for pair in (("1|", "|Loss: 1"), ("", "epoch:train:1-1batch"), ("building tree ", " of 9"), ("Train: 1 [", "/1]"))),
+            *("[1] learn: %s", "1:\tlearn: %s", "train-loss: %s", "epoch %s", "loss: 1e%s", "12 | loss %s", "1: 1%s, 2%s avg"),
+        ]
+        for form in hostile:
+            line = form.replace("%s", "9" * 400)
+            began = time.process_time()
+            document = self.progress(*[line] * 20).document() or {}
+            self.assertLess(time.process_time() - began, 1, line[:40])
+            for name, value in document.items():
+                self.assertTrue(value is None or 0 <= value < 2**53, (line[:40], name, value))

@@ -5,13 +5,18 @@ from typing import Optional
 
 from .base import Folder, FolderVerdict
 
-_STATES = re.compile(r"mp_rank_\d+_model_states\.pt|.*zero_pp_rank_.*_optim_states\.pt")
+_MODEL_STATES = re.compile(r"mp_rank_\d+_model_states\.pt")
 _STEP = re.compile(r"global_step(\d+)")
+
+
+def _is_of_states(file: str) -> bool:
+    of_optimizer = file.partition("zero_pp_rank_")[2]
+    return of_optimizer.endswith("_optim_states.pt") or _MODEL_STATES.fullmatch(file) is not None
 
 
 def folder_check(folder: Folder) -> Optional[FolderVerdict]:
     tags = {
-        name: inner for name, inner in folder.folders.items() if any(_STATES.fullmatch(file) for file in inner.sizes)
+        name: inner for name, inner in folder.folders.items() if any(map(_is_of_states, inner.sizes))
     }
     if not tags:
         return None

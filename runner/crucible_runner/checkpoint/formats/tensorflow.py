@@ -28,5 +28,5 @@ def folder_check(folder: Folder) -> Optional[FolderVerdict]:
 
 
 def _number(prefix: str) -> tuple:
-    found = re.search(r"(\d+)$", prefix)
+    found = re.search(r"(?<!\d)(\d+)$", prefix)
     return (int(found.group(1)) if found else -1, prefix)
