@@ -145,7 +145,7 @@ export class AttemptDocuments {
     const first = { seq: 1, key: layout.drain(jobId, attempt) }
     let newest = (await this.store.head(first.key)) === undefined ? undefined : first
     for await (const { key } of this.store.list(layout.shorterDrains(jobId, attempt))) {
-      const seq = Number(/(\d+)\.json$/.exec(key)?.[1] ?? 0)
+      const seq = Number(/(?<!\d)(\d+)\.json$/.exec(key)?.[1] ?? 0)
       if (seq > (newest?.seq ?? 0)) newest = { seq, key }
     }
     if (newest === undefined) return { seq: 0, windowMs: Infinity }

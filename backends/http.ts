@@ -77,7 +77,7 @@ export function createHttpClient({ name, baseUrl, userAgent, headers }: HttpClie
     bodyTimeout: 0,
     maxResponseSize: ANSWER_BYTES_MAX,
   })
-  const root = baseUrl.replace(/\/+$/, '')
+  const root = baseUrl.replace(/(?<!\/)\/+$/, '')
   return {
     call: async ({ method, path, body, answer, timeoutMs }, signal) => {
       const options = {
@@ -182,8 +182,22 @@ function retryAfterOf(header: string | string[] | undefined): number | undefined
 }
 
 function pageOf(text: string): { page: string } {
-  const words = text.replace(/<(script|style)[\s\S]*?<\/\1>/gi, ' ').replace(/<[^>]*>/g, ' ')
+  const words = withoutBlocks(withoutBlocks(text, 'script'), 'style').replace(/<[^<>]*>/g, ' ')
   return { page: words.replace(/\s+/g, ' ').trim().slice(0, PAGE_CHARS_MAX) }
+}
+
+/** A page without its elements of one name: scripts or styles. */
+function withoutBlocks(text: string, name: string): string {
+  const lower = text.toLowerCase()
+  let kept = ''
+  let at = 0
+  for (;;) {
+    const start = lower.indexOf(`<${name}`, at)
+    const end = start === -1 ? -1 : lower.indexOf(`</${name}>`, start)
+    if (end === -1) return kept + text.slice(at)
+    kept += `${text.slice(at, start)} `
+    at = end + name.length + 3
+  }
 }
 
 /** Parses JSON; undefined for another text. */

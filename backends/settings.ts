@@ -57,7 +57,7 @@ export const parseYesNo: Parser<boolean> = (text) => {
 export const urlOr =
   (advice: string): Parser<string> =>
   (text) =>
-    URL.canParse(text) && /^https?:/.test(text) ? text.replace(/\/+$/, '') : new Complaint(advice)
+    URL.canParse(text) && /^https?:/.test(text) ? text.replace(/(?<!\/)\/+$/, '') : new Complaint(advice)
 
 const UNITS_MS: Record<string, number> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS }
 

@@ -56,7 +56,7 @@ export class Cli {
 
   /** Replaces the commands in a text by the form in which the user starts them: `` `./crucible list` `` in a clone. */
   asCalled(text: string): string {
-    return text.replace(/`((?:\w+=\S* )*)crucible /g, `\`$1${this.invocation} `)
+    return text.replace(/`((?:\w+=[^\s`]* )*)crucible /g, `\`$1${this.invocation} `)
   }
 
   now(): number {

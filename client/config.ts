@@ -53,7 +53,7 @@ export function readClientConfig(
   if (env !== own) replaceAws(env, process.env)
   const home = homeOf(env)
   const { note, ...temporal } = readTemporal(env, home)
-  const temporalUiUrl = env.CRUCIBLE_TEMPORAL_UI?.trim().replace(/\/+$/, '') || note?.uiUrl
+  const temporalUiUrl = env.CRUCIBLE_TEMPORAL_UI?.trim().replace(/(?<!\/)\/+$/, '') || note?.uiUrl
   return {
     home,
     temporal: note === undefined ? temporal : { ...temporal, isOfDev: true },

@@ -29,7 +29,7 @@ const JOB_SUFFIX_LENGTH = 6
  */
 export function makeJobId(name: string, randomBelow: RandomBelow): string {
   const readable = /^[a-z]/.test(name) ? name : `job-${name}`
-  const start = readable.slice(0, JOB_ID_LENGTH_MAX - JOB_SUFFIX_LENGTH - 1).replace(/-+$/, '')
+  const start = readable.slice(0, JOB_ID_LENGTH_MAX - JOB_SUFFIX_LENGTH - 1).replace(/(?<!-)-+$/, '')
   return `${start}-${LETTERS[randomBelow(LETTERS.length)]}${digits(JOB_SUFFIX_LENGTH - 1, randomBelow)}`
 }
 

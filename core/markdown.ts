@@ -4,7 +4,7 @@
  */
 export function plainInMarkdown(text: string): string {
   return text
-    .replace(/\s*[\r\n]\s*/g, ' ')
+    .replace(/(?<!\s)\s*[\r\n]\s*/g, ' ')
     .split(CODE)
     .map((part) => (CODE.test(part) ? part : escaped(part)))
     .join('')

@@ -1,5 +1,6 @@
 /** Fields shared by the job file and the normalised spec. */
 import { z } from 'zod'
+import { hasOpenBracket, parseGlob } from '../core/glob'
 import { isInnerPath } from './paths'
 import { shellPart } from './shell-text'
 import { quote } from './units'
@@ -19,6 +20,8 @@ export const LIMITS = {
   outputs: 100,
   /** Patterns of one kind for the files of a checkpoint. */
   checkpointPatterns: 50,
+  /** Groups of stars in one pattern; a real one has a few. */
+  globStars: 20,
   /** A larger value is not a meaningful limit. */
   checkpointsKept: 10_000,
   /** Linux fails at 128 KiB for one variable; the whole spec must stay below `specBytes`. */
@@ -84,7 +87,7 @@ export function nameFrom(text: string): string {
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-+/, '')
-  return dashed.slice(0, LIMITS.nameLength).replace(/-+$/, '') || 'job'
+  return dashed.slice(0, LIMITS.nameLength).replace(/(?<!-)-+$/, '') || 'job'
 }
 
 const NUL: Complaint = ['has a NUL character', 'remove it']
@@ -125,7 +128,7 @@ export const registryUser = z
 export const innerPath = z
   .string()
   .max(LIMITS.pathLength)
-  .overwrite((path) => path.replace(/^(?:\.\/+)+/, '').replace(/\/+$/, ''))
+  .overwrite((path) => path.replace(/^(?:\.\/+)+/, '').replace(/(?<!\/)\/+$/, ''))
   .check(
     checked((path) =>
       isInnerPath(path) && !path.startsWith('~')
@@ -137,6 +140,23 @@ export const innerPath = z
     ),
   )
 
+/** A problem with a glob (`core/glob.ts`). */
+function globComplaint(pattern: string): Complaint | undefined {
+  const stars = pattern.match(/\*+/g)?.length ?? 0
+  if (stars > LIMITS.globStars)
+    return [
+      `${quote(pattern)} has ${stars} stars of at most ${LIMITS.globStars}`,
+      'write ** once for any number of folders',
+    ]
+  const read = parseGlob(pattern)
+  if ('message' in read) return [`${quote(pattern)} ${read.message}`, 'correct it, or write * for any text']
+  if (!hasOpenBracket(pattern)) return undefined
+  return [`${quote(pattern)} has a [ without its ]`, 'close it, or write [[] for the character [']
+}
+
+/** A path or a glob of artifacts. */
+export const outputPattern = innerPath.check(checked(globComplaint))
+
 /** A glob for files of a checkpoint: `*`, `?`, `[...]` and `**`. */
 export const checkpointPattern = innerPath.check(
   checked((pattern) => {
@@ -147,7 +167,7 @@ export const checkpointPattern = innerPath.check(
         `${quote(pattern)} has braces, which are not supported`,
         'write * for any text, or one pattern for each name',
       ]
-    return undefined
+    return globComplaint(pattern)
   }),
 )
 
@@ -185,7 +205,7 @@ export function envOf<I>(value: z.ZodType<string, I>): z.ZodType<Record<string, 
 }
 
 export const secrets = z.array(envName).max(LIMITS.secrets)
-export const outputs = z.array(innerPath).max(LIMITS.outputs)
+export const outputs = z.array(outputPattern).max(LIMITS.outputs)
 
 const SCHEMES = ['file://', 'https://', 'http://', 's3://']
 

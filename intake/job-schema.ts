@@ -12,6 +12,7 @@ import {
   image,
   shell,
   innerPath,
+  outputPattern,
   regionName,
   reservationName,
   jobName,
@@ -263,7 +264,7 @@ export const jobFile = z
       ['HF_TOKEN'],
     ).optional(),
     outputs: field(
-      as.oneOrMore(innerPath, LIMITS.outputs),
+      as.oneOrMore(outputPattern, LIMITS.outputs),
       'Paths or globs below the working directory to keep as artifacts, in addition to all of `CRUCIBLE_OUTPUT_DIR`.',
       ['weights.bin', 'figures/*.png'],
     ).optional(),

@@ -2,8 +2,8 @@
 import type { Fault, Path } from './problem'
 import { quote } from './units'
 
-/** `$NAME`, `${NAME:-default}`, `$(command)` */
-const VARIABLE = /\$(?:[A-Za-z_]\w*|\{[A-Za-z_][^}]*\}|\([^)]*\))/
+/** `$NAME`, and the beginning of `${NAME:-default}` and of `$(command)` */
+const VARIABLES = /\$(?:[A-Za-z_]\w*|\{(?=[A-Za-z_])|\()/g
 /** The home folder, at the beginning of a path. */
 const HOME = /(?:^|[:=])~(?=\/|:|$)/
 
@@ -12,7 +12,16 @@ const READ_BY_SHELL: readonly string[] = ['run', 'setup', 'script', 'name', 'ima
 
 /** The part of a text that only a shell replaces. */
 export function shellPart(text: string): string | undefined {
-  return (VARIABLE.exec(text) ?? HOME.exec(text))?.[0]?.replace(/^[:=]/, '')
+  return variableIn(text) ?? HOME.exec(text)?.[0].replace(/^[:=]/, '')
+}
+
+function variableIn(text: string): string | undefined {
+  for (const { 0: start, index } of text.matchAll(VARIABLES)) {
+    if (!/[{(]$/.test(start)) return start
+    const end = text.indexOf(start.endsWith('{') ? '}' : ')', index)
+    if (end !== -1) return text.slice(index, end + 1)
+  }
+  return undefined
 }
 
 /** Faults of the fields of a job as they are written. */

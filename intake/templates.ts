@@ -6,7 +6,7 @@ import { quote } from './units'
 /** The values of a template's names. */
 export type TemplateValues = Readonly<Record<string, string>>
 
-const TEMPLATE = /\{\{\s*([^{}]*?)\s*\}\}/g
+const TEMPLATE = /\{\{([^{}]*)\}\}/g
 
 /** Faults of all templates in a value: names that are unknown, and braces that never close. */
 export function templateFaults(
@@ -27,7 +27,7 @@ export function templateFaults(
 }
 
 function textFaults(text: string, known: readonly string[]): Omit<Fault, 'path'>[] {
-  const names = [...text.matchAll(TEMPLATE)].map(([, name = '']) => name)
+  const names = [...text.matchAll(TEMPLATE)].map(([, name = '']) => name.trim())
   const unknown = names.filter((name) => !known.includes(name))
   const faults = unknown.map((name) => {
     const near = nearest(name, known)
@@ -49,7 +49,7 @@ export function filled<T>(value: T, values: TemplateValues): T {
 
 function fill(value: unknown, values: TemplateValues): unknown {
   if (typeof value === 'string') {
-    return value.replaceAll(TEMPLATE, (whole, name: string) => values[name] ?? whole)
+    return value.replaceAll(TEMPLATE, (whole, name: string) => values[name.trim()] ?? whole)
   }
   if (Array.isArray(value)) return value.map((entry) => fill(entry, values))
   if (typeof value !== 'object' || value === null) return value

@@ -36,8 +36,9 @@ function isClock(text: string): boolean {
 
 /** A duration in milliseconds. */
 export function parseDuration(text: string): number {
-  const parts = [...text.matchAll(new RegExp(`(${NUMBER})\\s*([dhms])`, 'gi'))]
-  if (!new RegExp(DURATION_PATTERN).test(text) || parts.length === 0) {
+  const isDuration = new RegExp(DURATION_PATTERN).test(text)
+  const parts = isDuration ? [...text.matchAll(new RegExp(`(${NUMBER})\\s*([dhms])`, 'gi'))] : []
+  if (parts.length === 0) {
     throw new UnitError(
       `${quote(text)} is not a duration`,
       /^\s*[\d.]+\s*$/.test(text)
@@ -146,7 +147,7 @@ function parseSizes(text: string): { from: Size | undefined; to: Size | undefine
   const bounds = splitRange(text)
   if (!/[a-z]/i.test(text)) throw notASize(text)
   // In `24..80GB`, the unit appears once.
-  const unit = /[a-z]+$/i.exec(bounds.to ?? '')?.[0] ?? ''
+  const unit = /(?<![a-z])[a-z]+$/i.exec(bounds.to ?? '')?.[0] ?? ''
   const isBare = bounds.to !== undefined && new RegExp(`^${NUMBER}$`).test(bounds.from ?? '')
   const from = bounds.from === undefined ? undefined : parseSize(isBare ? bounds.from + unit : bounds.from)
   const to = bounds.to === undefined ? undefined : parseSize(bounds.to)
@@ -197,7 +198,7 @@ function splitRange(text: string): Bounds {
   const [from = '', to, ...rest] = text.split('..').map((part) => part.trim())
   const isEmpty = from === '' && (to === undefined || to === '')
   if (isEmpty || rest.length > 0) throw new UnitError(`${quote(text)} is not a range`, RANGE_REMEDY)
-  if (to === undefined) return { from: from.replace(/\s*\+$/, ''), to: undefined }
+  if (to === undefined) return { from: from.replace(/\+$/, '').trimEnd(), to: undefined }
   return { from: from === '' ? undefined : from, to: to === '' ? undefined : to }
 }
 

@@ -19,7 +19,7 @@ export const WHAT_IF_FORMS: Readonly<Record<WhatIfKey, string>> = {
 
 /** Throws a `UnitError` that lists the keys, or the forms of the key's value. */
 export function parseWhatIf(text: string): WhatIf {
-  const match = /^\s*([a-z]+)(?:\.([^=\s]+))?\s*=\s*(.*?)\s*$/i.exec(text)
+  const match = /^([a-z]+)(?:\.([^=\s]+))?\s*=(.*)$/i.exec(text.trim())
   if (match === null) throw new UnitError(`${quote(text)} is not KEY=VALUE`, allForms())
   const [, name = '', of, value = ''] = match
   const key = WHAT_IF_KEYS.find((known) => known === name)
@@ -30,7 +30,7 @@ export function parseWhatIf(text: string): WhatIf {
   }
   if (of !== undefined && key !== 'price' && key !== 'speed')
     throw new UnitError(`${key} applies to the whole job, not to ${quote(of)}`, `write ${WHAT_IF_FORMS[key]}`)
-  const read = (): WhatIf => PARSERS[key](value, of)
+  const read = (): WhatIf => PARSERS[key](value.trim(), of)
   try {
     return read()
   } catch (error) {
@@ -95,7 +95,7 @@ function deadlineOf(text: string): Extract<WhatIf, { key: 'deadline' }>['adjustm
 
 function factorOf(text: string): number {
   const { by, value } = adjustmentOf(text, (plain) =>
-    /^\d*\.?\d+$/.test(plain) ? Number(plain) : Number.NaN,
+    /^(?:\d+|\d*\.\d+)$/.test(plain) ? Number(plain) : Number.NaN,
   )
   if (by === 'add' || !(value > 0 && value <= 1_000))
     throw new UnitError(`${quote(text)} is not a factor above 0`, '')

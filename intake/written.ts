@@ -138,10 +138,10 @@ export const deadline = text(units.parseDeadline)
 export const accelerator = text((written) => {
   const name = written.trim()
   if (/^[A-Za-z][\w .+-]{0,60}$/.test(name)) return findAccelerator(name)?.name ?? name
-  const counted = /^(.+?)\s*[:=]\s*(\d+)$/.exec(name)
+  const counted = /^([^:=]+)[:=]\s*(\d+)$/.exec(name)
   throw new UnitError(
     `${quote(written)} is not the name of an accelerator`,
-    counted === null ? 'write its model, such as H100' : `write ${counted[1]} here, and gpus: ${counted[2]}`,
+    counted === null ? 'write its model, such as H100' : `write ${counted[1]!.trim()} here, and gpus: ${counted[2]}`,
   )
 })
 
@@ -149,7 +149,8 @@ export const accelerator = text((written) => {
 export const script = text((written) => {
   const script = written.trim()
   if (PYTHON_SCRIPT.test(script)) return `python3 ${script}`
-  const remedy = /^python[\d.]*\s+(.*\.py\b.*)$/.exec(script)?.[1] ?? `run: ${script}`
+  const ofPython = /^python[\d.]* +(\S.*)$/.exec(script)?.[1] ?? ''
+  const remedy = /\.py\b/.test(ofPython) ? ofPython : `run: ${script}`
   throw new UnitError(
     `${quote(written)} does not begin with a Python file of the working directory`,
     `write ${remedy}`,
@@ -198,7 +199,7 @@ export const inputs = z
   )
 
 function lastName(from: string): string {
-  const name = new URL(from).pathname.replace(/\/+$/, '').split('/').at(-1)!
+  const name = new URL(from).pathname.replace(/(?<!\/)\/+$/, '').split('/').at(-1)!
   return name.replaceAll('%20', ' ')
 }
 

@@ -36,6 +36,8 @@ export interface YamlText {
 
 /** Nesting limit; the parser recurses, and thousands of levels would crash the process. */
 const DEPTH_MAX = 32
+/** Longest number; a double has at most 25 characters. */
+const NUMBER_CHARS_MAX = 64
 /** Limit on uses of anchors, so that a few lines cannot expand to a billion. */
 const ALIASES_MAX = 100
 
@@ -71,6 +73,8 @@ export function readYaml(text: string, verbatim: readonly string[]): YamlText | 
   const lost = faultOfLostKey(document, placeAt)
   if (lost !== undefined) return { faults: [lost] }
   for (const name of verbatim) keepSource(nodeAt(document, name.split('.')))
+  const long = faultOfLongNumber(document, placeAt)
+  if (long !== undefined) return { faults: [long] }
   try {
     return {
       value: document.toJS({ maxAliasCount: ALIASES_MAX }) as unknown,
@@ -105,6 +109,24 @@ function faultOfLostKey(document: Document, placeAt: (offset: number) => Place):
       if (!isScalar(key) || key.value !== '__proto__' || ancestors.length <= TOP_LEVEL) return undefined
       const place = placeAt(key.range?.[0] ?? 0)
       fault = { ...place, message: '__proto__ cannot be the name of a field', remedy: 'choose another name' }
+      return visit.BREAK
+    },
+  })
+  return fault
+}
+
+/** A number with more digits than any field can hold, which every later reader would have to go over. */
+function faultOfLongNumber(document: Document, placeAt: (offset: number) => Place): YamlFault | undefined {
+  let fault: YamlFault | undefined
+  visit(document, {
+    Scalar: (_, { value, source, range }) => {
+      if (typeof value !== 'number' || source === undefined || source.length <= NUMBER_CHARS_MAX)
+        return undefined
+      fault = {
+        ...placeAt(range?.[0] ?? 0),
+        message: `the number has ${source.length} characters of at most ${NUMBER_CHARS_MAX}`,
+        remedy: 'correct it, or put quotes around a text of digits',
+      }
       return visit.BREAK
     },
   })

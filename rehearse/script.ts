@@ -7,7 +7,7 @@ const FILES_MAX = 300
 const FILE_BYTES_MAX = 512 * 1024
 /** Pattern for a number in a file name of source code: `%d`, `%06d`, `{step}`, `{step:04d}`, `0`. */
 const NUMBER = String.raw`(?:\d+|%[0-9]*d|%s|\{[^{}]*\})`
-const WRITES = /\bsave|\bdump|\bwrite|open\([^)]*,\s*(?:mode=)?['"][wax]/i
+const WRITES = /\bsave|\bdump|\bwrite|open\([^()]*,\s*(?:mode=)?['"][wax]/i
 
 /**
  * The line of the job's code that names a file, such as `train.py:8`, found by its name in a string literal. `undefined` if none

@@ -212,11 +212,11 @@ function readMonthly(env: Environment): MonthlyLimits {
   const owners: Record<string, MicroUsd> = {}
   for (const part of (env.CRUCIBLE_BUDGET_OWNERS ?? '').split(',').map((each) => each.trim())) {
     if (part === '') continue
-    const [, name, text] = /^(.+?)\s*=\s*(.+)$/.exec(part) ?? []
-    const own = amount('CRUCIBLE_BUDGET_OWNERS', text)
+    const [, name, text] = /^([^=]+)=(.+)$/.exec(part) ?? []
+    const own = amount('CRUCIBLE_BUDGET_OWNERS', text?.trim())
     if (name === undefined)
       problems.push(`CRUCIBLE_BUDGET_OWNERS has "${part}": write owner=amount, such as ada=$900`)
-    else if (own !== undefined) owners[name] = own
+    else if (own !== undefined) owners[name.trim()] = own
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return {

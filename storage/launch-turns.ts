@@ -50,7 +50,7 @@ export class LaunchTurns {
   private async seqs(): Promise<number[]> {
     const seqs: number[] = []
     for await (const { key } of this.store.list(layout.launches(this.at.backend)))
-      seqs.push(Number(/(\d+)\.json$/.exec(key)?.[1] ?? 0))
+      seqs.push(Number(/(?<!\d)(\d+)\.json$/.exec(key)?.[1] ?? 0))
     return seqs
   }
 

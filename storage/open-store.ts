@@ -43,7 +43,7 @@ function openFolder(url: URL, now: () => number): ObjectStore {
     throw badUrl(url.href, `${messageOf(error)}; write a URL such as ${EXAMPLE}`)
   }
   if (!isAbsolute(path) || path === '/') throw badUrl(url.href, `name a separate folder, such as ${EXAMPLE}`)
-  return new FileStore(path.replace(/\/+$/, ''), now)
+  return new FileStore(path.replace(/(?<!\/)\/+$/, ''), now)
 }
 
 /**

@@ -139,7 +139,7 @@ export async function answerOf(
 function reasonOf(error: unknown): string {
   const { message, hint } = failureOf(error)
   const sentences = hint === undefined || message.includes(hint) ? [message] : [message, hint]
-  return sentences.map((sentence) => sentence.replace(/[.\s]+$/, '')).join('. ')
+  return sentences.map((sentence) => sentence.replace(/(?<![.\s])[.\s]+$/, '')).join('. ')
 }
 
 export function sha256(text: string): string {

@@ -23,10 +23,10 @@ function sectionOf(text: string, name: string): Record<string, string> {
   const values: Record<string, string> = {}
   let isIn = false
   for (const line of text.split('\n')) {
-    const section = /^\s*\[\s*(.*?)\s*\]\s*$/.exec(line)
-    if (section !== null) isIn = section[1] === name
-    const [, key, value] = /^\s*([\w-]+)\s*=\s*(.*?)\s*$/.exec(line) ?? []
-    if (isIn && key !== undefined) values[key.toLowerCase()] = value!
+    const section = /^\[(.*)\]$/.exec(line.trim())
+    if (section !== null) isIn = section[1]!.trim() === name
+    const [, key, value] = /^([\w-]+)\s*=(.*)$/.exec(line.trim()) ?? []
+    if (isIn && key !== undefined) values[key.toLowerCase()] = value!.trim()
   }
   return values
 }

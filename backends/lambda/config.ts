@@ -159,7 +159,7 @@ const parseSshKey: Parser<string> = (text) =>
   text.length <= 64 ? text : new Complaint('write the name of an SSH key, at most 64 characters')
 
 const parseFileSystem: Parser<string> = (text) =>
-  /^[a-zA-Z]+[0-9a-zA-Z-]*$/.test(text) && text.length <= 60
+  /^[a-zA-Z][0-9a-zA-Z-]*$/.test(text) && text.length <= 60
     ? text
     : new Complaint('write the name of a file system, such as crucible-cache')
 

@@ -6,7 +6,7 @@ export const LAMBDA_CREDENTIALS: CredentialSource = {
   file: {
     paths: ['~/.lambda_cloud', '~/.lambda_cloud/lambda_keys'],
     read: (text) => {
-      const named = /^\s*api_key\s*=\s*"?([^\s"]+)"?\s*$/m.exec(text)?.[1]
+      const named = /^[ \t]*api_key[ \t]*=[ \t]*"?([^\s"]+)"?[ \t\r]*$/m.exec(text)?.[1]
       const alone = text.trim()
       return { LAMBDA_API_KEY: named ?? (/\s/.test(alone) ? undefined : alone) }
     },

@@ -51,9 +51,9 @@ export function inventoryOf(answer: ProgramAnswer, visible?: string): GpuInvento
 
 /** `0, GPU-6f2b..., Tesla V100-SXM2-16GB, 16160`; a name may contain commas, and a lost GPU has words instead of numbers. */
 function parseRow(line: string): (Gpu & { uuid: string }) | undefined {
-  const match = /^\s*(\d+)\s*,\s*(\S+)\s*,\s*(.+?)\s*,\s*(\d+)(?:\s*MiB)?\s*$/.exec(line)
+  const match = /^(\d+) *, *([^\s,]+) *,(.+), *(\d+)(?: *MiB)?$/.exec(line.trim())
   if (match === null) return undefined
   const [, index, uuid, name, memoryMiB] = match
-  const accelerator = findAccelerator(name!)?.name ?? name!.replace(/^NVIDIA /, '')
+  const accelerator = findAccelerator(name!.trim())?.name ?? name!.trim().replace(/^NVIDIA /, '')
   return { index: Number(index), uuid: uuid!, accelerator, memoryGiB: Number(memoryMiB) / 1024 }
 }

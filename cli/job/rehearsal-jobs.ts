@@ -188,7 +188,7 @@ function rehearsalSpec(
   const suffix = `-rehearsal-${part}`
   return {
     ...spec,
-    name: `${spec.name.slice(0, NAME_LENGTH_MAX - suffix.length).replace(/-+$/, '')}${suffix}`,
+    name: `${spec.name.slice(0, NAME_LENGTH_MAX - suffix.length).replace(/(?<!-)-+$/, '')}${suffix}`,
     isInterruptible: backend.capacityType === 'spot' || spec.isInterruptible,
     backends: [backend],
     budgetMicroUsd,

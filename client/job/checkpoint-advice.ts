@@ -30,7 +30,7 @@ export async function checkpointAdvice({
 }
 
 function withoutFolder({ run }: JobSpec): string {
-  const program = /\S+\.py\b/.exec(run)?.[0] ?? 'its program'
+  const program = run.split(/\s+/).find((word) => /\.py\b/.test(word)) ?? 'its program'
   return `An interruption loses all work of this job: it has no checkpoint.directory, and ${program} does not use CRUCIBLE_CHECKPOINT_DIR. Set checkpoint.directory to the folder where the program saves.`
 }
 

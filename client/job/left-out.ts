@@ -79,6 +79,8 @@ function topOf(path: string, sent: ReadonlySet<string>): string {
   return depth < parts.length - 1 ? `${parts.slice(0, depth + 1).join('/')}/` : path
 }
 
+/** Longer lines are data. */
+const LINE_CHARS_MAX = 1_000
 const PATH = String.raw`[\w@+.-][\w@+./ -]*`
 /** Texts that show what follows to be written. */
 const WRITES =
@@ -89,34 +91,52 @@ const OPENS = /\b(?:open|listdir|walk|scandir|load\w*|read\w*|glob|Path|ImageFol
 
 /** Quoted paths of a Python program. */
 function literalsOf(text: string): Mention[] {
+  const isWrittenName = memoized((name) => isNameWritten(text, name))
   return text.split('\n').flatMap((line, index) => {
-    if (line.trimStart().startsWith('#')) return []
+    if (line.trimStart().startsWith('#') || line.length > LINE_CHARS_MAX) return []
     return [...line.matchAll(new RegExp(`\\\\?(["'])(${PATH})\\\\?\\1`, 'g'))].flatMap((match): Mention[] => {
       const [whole, , path = ''] = match
       const before = line.slice(0, match.index)
       const after = line.slice(match.index + whole.length)
       if (!isPathLike(path) && !OPENS.test(before)) return []
-      return [{ path, isWritten: isWrittenIn(text, before, after), line: index + 1 }]
+      return [{ path, isWritten: isWrittenIn({ before, after }, isWrittenName), line: index + 1 }]
     })
   })
 }
 
-function isWrittenIn(text: string, before: string, after: string): boolean {
+function memoized(ask: (name: string) => boolean): (name: string) => boolean {
+  const known = new Map<string, boolean>()
+  return (name) => {
+    const answer = known.get(name) ?? ask(name)
+    known.set(name, answer)
+    return answer
+  }
+}
+
+function isWrittenIn(
+  { before, after }: { before: string; after: string },
+  isWrittenName: (name: string) => boolean,
+): boolean {
   if (/^\s*,\s*(?:mode\s*=\s*)?\\?["'][rbt+]*[wax]/.test(after)) return true
   if (WRITES.test(before) || WRITTEN_NAME.test(before)) return true
-  const name = /\b(\w+)\s*=\s*(?:Path\()?\s*$/.exec(before)?.[1]
-  if (name === undefined) return false
+  const name = /(?<!\w)(\w+)\s*=\s*(?:Path\(\s*)?$/.exec(before)?.[1]
+  return name !== undefined && isWrittenName(name)
+}
+
+/** Whether a program writes to what a variable names. */
+function isNameWritten(text: string, name: string): boolean {
+  const lines = text.split('\n').filter((line) => line.length <= LINE_CHARS_MAX && line.includes(name))
   const uses = [
     `${WRITES.source}\\([^\\n]*\\b${name}\\b`,
     `\\bopen\\([^\\n]*\\b${name}\\b[^\\n]*["'][rbt+]*[wax]`,
   ]
-  return uses.some((use) => new RegExp(use, 'i').test(text))
+  return uses.some((use) => lines.some((line) => new RegExp(use, 'i').test(line)))
 }
 
 /** Words of a shell command or a configuration that are paths. */
 function wordsOf(text: string): Mention[] {
   return text.split('\n').flatMap((line, index) => {
-    if (line.trimStart().startsWith('#')) return []
+    if (line.trimStart().startsWith('#') || line.length > LINE_CHARS_MAX) return []
     const words = line.split(/[\s"'=:,;|&()[\]{}]+/)
     return words.flatMap((path, at): Mention[] => {
       if (!isPathLike(path) || !new RegExp(`^${PATH}$`).test(path)) return []

@@ -71,7 +71,7 @@ export function calledFiles(commands: string, folder = '.'): Called[] {
   for (const part of commands.split(/\n|&&|\|\||[;|]/)) {
     // The rest may be a text for a program.
     if (part.includes('<<')) return found
-    const words = wordsOf(part.replace(/(?:^|\s)#.*$/, ''))
+    const words = wordsOf(part.replace(/(?:^|\s)#[^]*$/, ''))
     while (KEYWORDS.test(words[0] ?? '')) words.shift()
     const [program = '', ...rest] = wordsOf(words.join(' '))
     if (program === 'cd' || program === 'pushd') {

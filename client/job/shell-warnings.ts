@@ -4,17 +4,17 @@ import type { JobSpec } from '../../core/job/job'
 /** Syntax of bash that the `sh` of Debian, Ubuntu and Alpine refuses, or reads as something else. */
 const BASH_ONLY: readonly [pattern: RegExp, what: string][] = [
   [/(?:^|[\s;&|(])\[\[\s/, '[[ ]]'],
-  [/(?:^|[\n;&|])\s*source\s/, 'source'],
+  [/(?:^|[\n;&|])[ \t]*source\s/, 'source'],
   [/(?:^|[\s;&|(])\w+\+?=\(/, 'an array'],
   [/[<>]\(/, '<( )'],
   [/<<</, '<<<'],
   [/&>>?\s*\S/, '&>'],
   [/\$\{\w+(?:\[|\/|\^|,)/, '${x[...]} or ${x/...}'],
   [/\bset\s+-\w*o?\s*pipefail\b/, 'pipefail'],
-  [/(?:^|[\n;&|])\s*function\s+\w+/, 'function'],
+  [/(?:^|[\n;&|])[ \t]*function\s+\w+/, 'function'],
 ]
 /** Text that a shell does not read as commands. */
-const QUOTED = /'[^']*'|"(?:\\.|[^"\\])*"|(?:^|\s)#.*$/gm
+const QUOTED = /'[^']*(?:'|(?![^]))|"(?:\\[^]|[^"\\])*(?:"|\\?(?![^]))|(?:^|\s)#.*$/gm
 const PLAIN_SHELL = /(?:^|\/)(?:sh|dash|ash)(?:\s|$)/
 
 export function shellWarnings({ shell, image, run, setup = '' }: JobSpec): string[] {

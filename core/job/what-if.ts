@@ -102,5 +102,5 @@ function timeText(ms: number): string {
 
 /** Formats a number without exponent and with at most six decimals. */
 function plainNumber(value: number): string {
-  return value.toFixed(6).replace(/\.?0+$/, '')
+  return value.toFixed(6).replace(/(?:\.|(?<![.0]))0+$/, '')
 }

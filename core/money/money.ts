@@ -22,10 +22,11 @@ export function formatUsd(amount: MicroUsd): string {
   const usd = Math.abs(amount) / MICRO_USD_PER_USD
   if (usd === 0 || usd >= 0.01) return `${sign}$${usd.toFixed(2)}`
   if (usd < 0.00005) return amount < 0 ? '>-$0.0001' : '<$0.0001'
-  return `${sign}$${usd.toFixed(4).replace(/0+$/, '')}`
+  return `${sign}$${usd.toFixed(4).replace(/(?<!0)0+$/, '')}`
 }
 
 /** Micro-dollars as a job file takes them, exactly: `$0.001784`. */
 export function exactUsd(amount: MicroUsd): string {
-  return `$${(amount / MICRO_USD_PER_USD).toFixed(6).replace(/(\.\d\d\d*?)0+$/, '$1')}`
+  // Of six decimals, two stay.
+  return `$${(amount / MICRO_USD_PER_USD).toFixed(6).replace(/0{1,4}$/, '')}`
 }

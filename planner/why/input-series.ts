@@ -271,5 +271,5 @@ function interruptibleOf({ input }: Question): Series[] {
 /** Formats an amount with cents, and more digits only where it has them. */
 function usd(amount: MicroUsd): string {
   const dollars = amount / MICRO_USD_PER_USD
-  return `$${amount % CENT === 0 ? dollars.toFixed(2) : dollars.toFixed(6).replace(/0+$/, '')}`
+  return `$${amount % CENT === 0 ? dollars.toFixed(2) : dollars.toFixed(6).replace(/(?<!0)0+$/, '')}`
 }

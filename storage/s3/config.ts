@@ -20,7 +20,7 @@ export function readS3Environment(): S3Environment {
   const tokenEndpoint = env.AWS_ENDPOINT_URL_STS || env.AWS_ENDPOINT_URL
   return {
     region: region || undefined,
-    endpoint: endpoint ? endpoint.replace(/\/+$/, '') : undefined,
+    endpoint: endpoint ? endpoint.replace(/(?<!\/)\/+$/, '') : undefined,
     tokenEndpoint: tokenEndpoint || undefined,
   }
 }

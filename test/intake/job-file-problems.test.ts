@@ -196,6 +196,22 @@ env:
       '2:23: checkpoint.exclude "*.{log,csv}" has braces, which are not supported. Write * for any text, or one pattern for each name.',
     ],
     [
+      'run: x\ncheckpoint: {include: "[z-a]"}',
+      '2:23: checkpoint.include "[z-a]" has the range z-a, which is in reverse order. Correct it, or write * for any text.',
+    ],
+    [
+      'run: x\noutputs: ["a/[9-0].pt"]',
+      '2:11: outputs[0] "a/[9-0].pt" has the range 9-0, which is in reverse order. Correct it, or write * for any text.',
+    ],
+    [
+      'run: x\noutputs: "run[1"',
+      '2:10: outputs "run[1" has a [ without its ]. Close it, or write [[] for the character [.',
+    ],
+    [
+      `run: x\noutputs: "${'**/'.repeat(21)}x"`,
+      `2:10: outputs "${'**/'.repeat(20)}…" has 21 stars of at most 20. Write ** once for any number of folders.`,
+    ],
+    [
       'run: x\ncheckpoint: {complete: DONE, exclude: [cache, DONE]}',
       '2:24: checkpoint.complete[0] "DONE" is also under exclude, so no checkpoint would ever be complete. Remove one of the two.',
     ],

@@ -25,6 +25,10 @@ describe('a text that is no job file', () => {
       'run: x\nname: *n\n',
       '2:7: *n refers to nothing. Put &n before what it should repeat, or quotes around a text that begins with *.',
     ],
+    [
+      `run: x\nretries: ${'9'.repeat(60_000)}\n`,
+      '2:10: the number has 60000 characters of at most 64. Correct it, or put quotes around a text of digits.',
+    ],
     ['run: x\0\n', '1:7: the file is not a text in UTF-8. Name the job file, or save it as UTF-8.'],
     [
       '\u0089PNG\r\n\u001a\n',

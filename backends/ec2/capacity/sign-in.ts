@@ -36,7 +36,8 @@ function helpFor(
   { profile, hasSessionInEnvironment }: SignIn,
 ): { message: string; hint: string } | undefined {
   const named = profile === undefined ? '' : ` --profile ${profile}`
-  if (/aws sso login|SSO (?:session|token)|sso.*(?:expired|invalid)/i.test(message))
+  const [, ...afterSso] = message.split(/sso/i)
+  if (/aws sso login|SSO (?:session|token)/i.test(message) || /expired|invalid/i.test(afterSso.join(' ')))
     return { message: 'The AWS single sign-on session has expired.', hint: `Run \`aws sso login${named}\`.` }
   if (code === 'CredentialsProviderError' || code === 'TokenProviderError')
     return profile === undefined

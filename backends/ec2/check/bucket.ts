@@ -74,7 +74,7 @@ async function checkPutIfAbsent(
 export function placeOf(storeUrl: string): { bucket: Bucket; prefix: string } {
   const { host: name, pathname, searchParams } = new URL(storeUrl)
   const [region, endpoint] = [searchParams.get('region'), searchParams.get('endpoint')]
-  const prefix = decodeURIComponent(pathname).replace(/^\/+|\/+$/g, '')
+  const prefix = decodeURIComponent(pathname).replace(/^\/+|(?<!\/)\/+$/g, '')
   return {
     bucket: {
       name,

@@ -81,7 +81,7 @@ function told(stdout: string): { text: string; lastWords?: string } | undefined 
 const SECRETS = [
   /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/g,
   /(?<=X-Amz-(?:Signature|Credential|Security-Token)=)[^&\s"']+/gi,
-  /(?<=aws_(?:secret_access_key|session_token)\s*[=:]\s*)\S+/gi,
+  /(?<=aws_(?:secret_access_key|session_token)\s{0,4}[=:]\s{0,4})\S+/gi,
 ]
 
 function masked(text: string): string {

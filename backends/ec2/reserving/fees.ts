@@ -17,6 +17,6 @@ export function microOf(decimal: string): MicroUsd | undefined {
 /** The reverse: `1234.5`. */
 export function decimalOf(micro: MicroUsd): string {
   const digits = String(micro).padStart(DIGITS + 1, '0')
-  const fraction = digits.slice(-DIGITS).replace(/0+$/, '')
+  const fraction = digits.slice(-DIGITS).replace(/(?<!0)0+$/, '')
   return `${digits.slice(0, -DIGITS)}${fraction === '' ? '' : `.${fraction}`}`
 }

@@ -43,7 +43,7 @@ export function calculate(operator: string, left: Value, right: Value): Value {
 }
 
 /** `%s`, `%03d` and `%(name)s`. */
-const PERCENT = /%(?:\([^)]*\))?[-+ #0-9.]*[a-z]/gi
+const PERCENT = /%(?:\([^()]*\))?[-+ #0-9.]*[a-z]/gi
 /** `{}`, `{0}` and `{name}`, with or without a format. */
 export const BRACES = /\{[^{}]*\}/g
 

@@ -51,7 +51,7 @@ const usualOf = ({ transformer }: ModelUse): number => (transformer === undefine
 
 /** Parameters that the name of a model says: `opt-125m`, `Qwen2.5-0.5B`. */
 function parametersInName(name: string): number {
-  const size = /(\d+(?:\.\d+)?)([bm])(?![a-z])/i.exec(name.slice(name.lastIndexOf('/') + 1))
+  const size = /(?<![\d.])(\d+(?:\.\d+)?)([bm])(?![a-z])/i.exec(name.slice(name.lastIndexOf('/') + 1))
   if (size !== null) return Number(size[1]) * (size[2]!.toLowerCase() === 'b' ? 1e9 : 1e6)
   return /tiny|mini|nano|test/i.test(name) ? USUAL.parameters : USUAL.parametersOfPretrained
 }

@@ -177,7 +177,7 @@ export function priceOf(text: string): number {
 
 function userDataOf({ UserData: encoded = '' }: LaunchFields): string {
   const bytes = Buffer.from(encoded, 'base64')
-  if (bytes.toString('base64').replace(/=+$/, '') !== encoded.replace(/\s|=+$/g, ''))
+  if (bytes.toString('base64').replace(/=/g, '') !== encoded.replace(/[\s=]/g, ''))
     throw new ApiError('InvalidParameterValue', 'Invalid BASE64 encoding of user data.')
   if (bytes.length > USER_DATA_BYTES_MAX)
     throw new ApiError('InvalidParameterValue', `User data is limited to ${USER_DATA_BYTES_MAX} bytes`)

@@ -147,7 +147,7 @@ function fileSystemRoutes(account: LambdaAccount): HttpRoute[] {
           .string()
           .min(1)
           .max(60)
-          .regex(/^[a-zA-Z]+[0-9a-zA-Z-]*$/),
+          .regex(/^[a-zA-Z][0-9a-zA-Z-]*$/),
         region: z.string(),
       }),
       isMutating: true,

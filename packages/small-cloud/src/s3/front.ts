@@ -237,7 +237,7 @@ class Front implements Omit<StoreFront, 'ended'> {
 
   private async createBucket(request: IncomingMessage, { bucket }: Operation): Promise<UpstreamAnswer> {
     const document = (await readDocument(request)).toString()
-    const told = /<LocationConstraint[^>]*>([^<]*)</.exec(document)?.[1]?.trim()
+    const told = /<LocationConstraint[^<>]*>([^<]*)</.exec(document)?.[1]?.trim()
     const region = told === undefined || told === '' ? 'us-east-1' : told
     const answer = await this.pass(request, Buffer.alloc(0))
     const body = (await drained(answer)).toString()
