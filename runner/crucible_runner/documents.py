@@ -17,6 +17,7 @@ from .shapes import (
     number,
     or_null,
     pattern,
+    read_json,
     record,
     tagged,
     text,
@@ -306,7 +307,7 @@ def is_utf8(name: str) -> bool:
 def parse(shape: Shape, body: bytes) -> Any:
     """Parses the document in `body`. Raises `DocumentError`; unknown fields are dropped."""
     try:
-        value = json.loads(body.decode("utf-8"))
+        value = read_json(body.decode("utf-8"))
     except ValueError as error:
         raise DocumentError("it is not JSON: %s" % error) from error
     return shape(value, "")

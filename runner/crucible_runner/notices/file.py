@@ -1,9 +1,8 @@
 """A notice in the form of a file `{"terminateAtMs"}`, for machines whose provider is another process of this computer."""
 
-import json
 from typing import Callable, Optional
 
-from ..shapes import DocumentError, record, text, whole
+from ..shapes import DocumentError, read_json, record, text, whole
 
 SHAPE = record({"path": text})
 _NOTICE = record({"terminateAtMs": whole()})
@@ -19,7 +18,7 @@ def open_source(notice: dict) -> Callable[[], Optional[int]]:
         except FileNotFoundError:
             return None
         try:
-            return _NOTICE(json.loads(body.decode("utf-8")), "")["terminateAtMs"]
+            return _NOTICE(read_json(body.decode("utf-8")), "")["terminateAtMs"]
         except (ValueError, DocumentError) as error:
             # The file may be half written, and an unreadable notice must not end the polling.
             raise OSError("the notice in %s cannot be read: %s" % (path, error)) from error

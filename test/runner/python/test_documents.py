@@ -1,5 +1,6 @@
 import json
 import os
+import time
 import unittest
 
 from support import GOLDEN, RUNNER
@@ -117,3 +118,13 @@ class VersionTest(unittest.TestCase):
                         ast.parse(file.read(), name, feature_version=(3, 8))
                     seen += 1
         self.assertGreater(seen, 30)
+
+
+class ForeignJsonTest(unittest.TestCase):
+    def test_numbers_without_end_and_bottomless_nesting_are_refused_in_no_time(self):
+        began = time.monotonic()
+        forms = ('{"step": %s}' % ("9" * 2_000_000), '{"step": 1, "loss": %s}' % ("9" * 2_000_000), "[" * 1_000_000)
+        for text in (*forms, '{"step": 1, "loss": NaN}', '{"step": 1, "loss": 1e999}', '{"step": 1, "loss": -Infinity}'):
+            with self.assertRaises(DocumentError):
+                documents.parse(documents.HELPER_PROGRESS, text.encode())
+        self.assertLess(time.monotonic() - began, 2)

@@ -1,9 +1,10 @@
 """Helpers shared by the formats."""
 
-import json
 import os
 import posixpath
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional
+
+from ...shapes import read_json
 
 _HEAD_BYTES = 4096
 # Indexes and states are small; larger files are not read.
@@ -81,7 +82,7 @@ class Folder:
 
     def json(self, name: str) -> Any:
         """Raises `ValueError` when the file is not JSON."""
-        return json.loads(self.text(name))
+        return read_json(self.text(name))
 
 
 def build(directory: str, sizes: Dict[str, int]) -> Folder:

@@ -1,9 +1,9 @@
 """safetensors: eight bytes of length, then a JSON header that gives the extent of the data, then the data."""
 
-import json
 import struct
 from typing import Optional
 
+from ...shapes import read_json
 from .base import File, Verdict
 
 _HEADER_BYTES_MAX = 100_000_000
@@ -19,7 +19,7 @@ def file_check(file: File) -> Optional[Verdict]:
         return None
     if 8 + length > file.size:
         return Verdict(False, "is shorter than the header of a safetensors file")
-    header = json.loads(file.read(8, length))
+    header = read_json(file.read(8, length))
     ends = [each["data_offsets"][1] for name, each in header.items() if name != "__metadata__"]
     missing = 8 + length + max(ends, default=0) - file.size
     if missing > 0:
