@@ -1,3 +1,4 @@
+import { withoutEnd } from '../core/trim'
 import { Agent, request as send, type Dispatcher } from 'undici'
 import type { z } from 'zod'
 import { MINUTE_MS, SECOND_MS } from '../core/time/time'
@@ -77,7 +78,7 @@ export function createHttpClient({ name, baseUrl, userAgent, headers }: HttpClie
     bodyTimeout: 0,
     maxResponseSize: ANSWER_BYTES_MAX,
   })
-  const root = baseUrl.replace(/(?<!\/)\/+$/, '')
+  const root = withoutEnd(baseUrl, '/')
   return {
     call: async ({ method, path, body, answer, timeoutMs }, signal) => {
       const options = {

@@ -1,4 +1,5 @@
 /** Reader of a backend's settings from the environment. */
+import { withoutEnd } from '../core/trim'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../core/time/time'
 
 /** Settings by name, as an environment has them. */
@@ -57,7 +58,7 @@ export const parseYesNo: Parser<boolean> = (text) => {
 export const urlOr =
   (advice: string): Parser<string> =>
   (text) =>
-    URL.canParse(text) && /^https?:/.test(text) ? text.replace(/(?<!\/)\/+$/, '') : new Complaint(advice)
+    URL.canParse(text) && /^https?:/.test(text) ? withoutEnd(text, '/') : new Complaint(advice)
 
 const UNITS_MS: Record<string, number> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS }
 

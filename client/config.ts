@@ -1,3 +1,4 @@
+import { withoutEnd } from '../core/trim'
 import { userInfo } from 'node:os'
 import { loadClientConfigProfile, toClientOptions, type ClientConnectConfig } from '@temporalio/envconfig'
 import {
@@ -53,7 +54,7 @@ export function readClientConfig(
   if (env !== own) replaceAws(env, process.env)
   const home = homeOf(env)
   const { note, ...temporal } = readTemporal(env, home)
-  const temporalUiUrl = env.CRUCIBLE_TEMPORAL_UI?.trim().replace(/(?<!\/)\/+$/, '') || note?.uiUrl
+  const temporalUiUrl = withoutEnd(env.CRUCIBLE_TEMPORAL_UI?.trim() ?? '', '/') || note?.uiUrl
   return {
     home,
     temporal: note === undefined ? temporal : { ...temporal, isOfDev: true },

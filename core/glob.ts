@@ -1,5 +1,5 @@
 /**
- * Globs of a job file, with the rules of the machine's runner (`runner/crucible_runner/globs.py`): `test/core/globs.json` has cases for both.
+ * Globs of a job file, with the rules of the machine's runner (`runner/crucible_runner/globs.py`): `test/runner/globs.json` has cases for both.
  *
  * `*` and `?` stand for characters of one name, `[a-z]` for one of them and `[!a-z]` or `[^a-z]` for one that is not listed. `**` as a whole
  * part of a path stands for any number of folders, and next to other characters for any text, `/` included. A match of a folder includes
@@ -69,6 +69,12 @@ export function parseGlob(glob: string, options: Options = { isHiddenMatched: tr
       return false
     },
   }
+}
+
+/** Whether a name without a `/`, such as that of a machine type, matches a glob; one that is malformed matches nothing. */
+export function isGlobMatch(glob: string, name: string): boolean {
+  const read = parseGlob(glob)
+  return !('message' in read) && read.matches(name)
 }
 
 /** Adds a part of a glob; within `a**b` a path may have any number of `/`, so that each `**` is a state of its own. */

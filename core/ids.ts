@@ -1,4 +1,6 @@
 /** Crockford's base 32: no two letters look alike; lower case, as providers require in names. */
+import { withoutEnd } from './trim'
+
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz'
 const LETTERS = DIGITS.slice(10)
 
@@ -29,7 +31,7 @@ const JOB_SUFFIX_LENGTH = 6
  */
 export function makeJobId(name: string, randomBelow: RandomBelow): string {
   const readable = /^[a-z]/.test(name) ? name : `job-${name}`
-  const start = readable.slice(0, JOB_ID_LENGTH_MAX - JOB_SUFFIX_LENGTH - 1).replace(/(?<!-)-+$/, '')
+  const start = withoutEnd(readable.slice(0, JOB_ID_LENGTH_MAX - JOB_SUFFIX_LENGTH - 1), '-')
   return `${start}-${LETTERS[randomBelow(LETTERS.length)]}${digits(JOB_SUFFIX_LENGTH - 1, randomBelow)}`
 }
 

@@ -1,4 +1,5 @@
 /** Fields shared by the job file and the normalised spec. */
+import { withoutEnd } from '../core/trim'
 import { z } from 'zod'
 import { hasOpenBracket, parseGlob } from '../core/glob'
 import { isInnerPath } from './paths'
@@ -87,7 +88,7 @@ export function nameFrom(text: string): string {
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-+/, '')
-  return dashed.slice(0, LIMITS.nameLength).replace(/(?<!-)-+$/, '') || 'job'
+  return withoutEnd(dashed.slice(0, LIMITS.nameLength), '-') || 'job'
 }
 
 const NUL: Complaint = ['has a NUL character', 'remove it']
@@ -128,7 +129,7 @@ export const registryUser = z
 export const innerPath = z
   .string()
   .max(LIMITS.pathLength)
-  .overwrite((path) => path.replace(/^(?:\.\/+)+/, '').replace(/(?<!\/)\/+$/, ''))
+  .overwrite((path) => withoutEnd(path.replace(/^(?:\.\/+)+/, ''), '/'))
   .check(
     checked((path) =>
       isInnerPath(path) && !path.startsWith('~')

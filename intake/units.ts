@@ -37,7 +37,7 @@ function isClock(text: string): boolean {
 /** A duration in milliseconds. */
 export function parseDuration(text: string): number {
   const isDuration = new RegExp(DURATION_PATTERN).test(text)
-  const parts = isDuration ? [...text.matchAll(new RegExp(`(${NUMBER})\\s*([dhms])`, 'gi'))] : []
+  const parts = isDuration ? [...text.matchAll(new RegExp(`\\s*(${NUMBER})\\s*([dhms])`, 'giy'))] : []
   if (parts.length === 0) {
     throw new UnitError(
       `${quote(text)} is not a duration`,

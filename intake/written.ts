@@ -1,4 +1,5 @@
 /** Fields of the job file that are stored differently from how they are written: as texts with units, or in short form. */
+import { withoutEnd } from '../core/trim'
 import { z } from 'zod'
 import { ACCELERATORS, findAccelerator } from '../core/accelerators'
 import { PERIODS, WEEKDAYS, type DayRule, type Period } from '../core/time/calendar'
@@ -141,7 +142,9 @@ export const accelerator = text((written) => {
   const counted = /^([^:=]+)[:=]\s*(\d+)$/.exec(name)
   throw new UnitError(
     `${quote(written)} is not the name of an accelerator`,
-    counted === null ? 'write its model, such as H100' : `write ${counted[1]!.trim()} here, and gpus: ${counted[2]}`,
+    counted === null
+      ? 'write its model, such as H100'
+      : `write ${counted[1]!.trim()} here, and gpus: ${counted[2]}`,
   )
 })
 
@@ -199,7 +202,7 @@ export const inputs = z
   )
 
 function lastName(from: string): string {
-  const name = new URL(from).pathname.replace(/(?<!\/)\/+$/, '').split('/').at(-1)!
+  const name = withoutEnd(new URL(from).pathname, '/').split('/').at(-1)!
   return name.replaceAll('%20', ' ')
 }
 

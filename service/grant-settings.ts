@@ -51,7 +51,9 @@ function readGrantKeys(file: string): { keyId: string; secret: string } {
     ])
   }
   const valuesOf = (key: string): string[] =>
-    [...text.matchAll(new RegExp(`^\\s*${key}\\s*=\\s*(\\S+)\\s*$`, 'gim'))].map(([, value]) => value!)
+    [...text.matchAll(new RegExp(`^[ \\t]*${key}[ \\t]*=[ \\t]*(\\S+)[ \\t\\r]*$`, 'gim'))].map(
+      ([, value]) => value!,
+    )
   const [keyIds, secrets] = [valuesOf('aws_access_key_id'), valuesOf('aws_secret_access_key')]
   if (keyIds.length === 1 && secrets.length === 1) return { keyId: keyIds[0]!, secret: secrets[0]! }
   throw new ConfigError([

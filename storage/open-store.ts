@@ -1,3 +1,4 @@
+import { withoutEnd } from '../core/trim'
 import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
@@ -43,7 +44,7 @@ function openFolder(url: URL, now: () => number): ObjectStore {
     throw badUrl(url.href, `${messageOf(error)}; write a URL such as ${EXAMPLE}`)
   }
   if (!isAbsolute(path) || path === '/') throw badUrl(url.href, `name a separate folder, such as ${EXAMPLE}`)
-  return new FileStore(path.replace(/(?<!\/)\/+$/, ''), now)
+  return new FileStore(withoutEnd(path, '/'), now)
 }
 
 /**

@@ -68,6 +68,7 @@ const LANES = [
   ],
   [
     ['lint', SCRIPTS, [join(ROOT, 'tools', 'lint.mjs')]],
+    ['expressions', /\.(?:[cm]?[jt]s|py)$|^tools\/patterns\//, [join(ROOT, 'tools', 'lint-patterns.mjs')]],
     ['unused code', SCRIPTS, [KNIP]],
     ['code only for tests', SCRIPTS, [KNIP, '--production']],
     ['prose', ANY_FILE, [join(ROOT, 'tools', 'lint-prose.mjs')]],

@@ -1,3 +1,4 @@
+import { withoutEnd } from '../../core/trim'
 import { createHash } from 'node:crypto'
 import type { Backend } from '../../backends/backend'
 import { failureOf } from '../../backends/errors'
@@ -139,7 +140,7 @@ export async function answerOf(
 function reasonOf(error: unknown): string {
   const { message, hint } = failureOf(error)
   const sentences = hint === undefined || message.includes(hint) ? [message] : [message, hint]
-  return sentences.map((sentence) => sentence.replace(/(?<![.\s])[.\s]+$/, '')).join('. ')
+  return sentences.map((sentence) => withoutEnd(sentence, '. \n')).join('. ')
 }
 
 export function sha256(text: string): string {

@@ -136,7 +136,7 @@ function numberIn(text: string, metric: string): number | undefined {
 function numberAfter(line: string, metric: string): number | undefined {
   const name = metric.replace(/[.*+?^${}()|[\]\\/]/g, String.raw`\$&`)
   const match = new RegExp(
-    String.raw`(?:^|[\s,;])${name}\s*[:=\s]\s*(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|nan|[+-]?inf(?:inity)?)(?![\w.])`,
+    String.raw`(?:^|[\s,;])${name}(?:\s*[:=]\s*|\s+)(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|nan|[+-]?inf(?:inity)?)(?![\w.])`,
     'i',
   ).exec(line)
   return match === null ? undefined : Number(match[1])

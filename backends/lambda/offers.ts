@@ -1,4 +1,5 @@
 import { acceleratorByMemory, findAccelerator } from '../../core/accelerators'
+import { isGlobMatch } from '../../core/glob'
 import { MICRO_USD_PER_USD } from '../../core/money/money'
 import type { Availability, Offer } from '../../core/offer'
 import type { MachineShape, ResourceRequest } from '../../core/resources'
@@ -44,7 +45,7 @@ export async function offers(
 
 /** Whether the settings allow a type: one pattern matches it, and none with `!` does. */
 export function isOffered({ config: { types } }: Pick<Host, 'config'>, name: string): boolean {
-  const fits = (pattern: string): boolean => new RegExp(`^${pattern.replaceAll('*', '.*')}$`).test(name)
+  const fits = (pattern: string): boolean => isGlobMatch(pattern, name)
   const excluded = types.filter((pattern) => pattern.startsWith('!')).map((pattern) => pattern.slice(1))
   const named = types.filter((pattern) => !pattern.startsWith('!'))
   return (named.length === 0 || named.some(fits)) && !excluded.some(fits)

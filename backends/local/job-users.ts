@@ -1,3 +1,4 @@
+import { withoutEnd } from '../../core/trim'
 import { createHash } from 'node:crypto'
 import { chmod, mkdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -113,7 +114,7 @@ async function whyUnlike(
  */
 export function folderOf(folder: string, root: string, jobId: string): string {
   const digest = createHash('sha256').update(`${root}\0${jobId}`).digest('hex').slice(0, 8)
-  return join(folder, `${jobId.slice(0, 8).replace(/(?<!-)-+$/, '')}-${digest}`)
+  return join(folder, `${withoutEnd(jobId.slice(0, 8), '-')}-${digest}`)
 }
 
 /** A uid of the range without a machine and without a process: files of an earlier job must not become the next one's. */

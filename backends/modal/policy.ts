@@ -1,3 +1,4 @@
+import { withoutEnd } from '../../core/trim'
 import type { Failure } from '../../core/failure'
 import { listOf } from '../settings'
 import { API, type Health } from './documents'
@@ -16,7 +17,7 @@ export const IMAGE_SECRETS = 'CRUCIBLE_MODAL_IMAGE_SECRETS'
 export function imageSecretsIn(text: string | undefined): Record<string, string> | undefined {
   const pairs = listOf(text ?? '').map((pair) => /^([^=\s]+)=([^=\s]+)$/.exec(pair))
   if (pairs.some((pair) => pair === null)) return undefined
-  return Object.fromEntries(pairs.map((pair) => [pair![1]!.replace(/(?<!\/)\/+$/, ''), pair![2]!]))
+  return Object.fromEntries(pairs.map((pair) => [withoutEnd(pair![1]!, '/'), pair![2]!]))
 }
 
 /** The Modal Secret for an image; the longest name that fits its reference decides. */
@@ -65,7 +66,7 @@ export function imageRefusal(
 ): string | undefined {
   if (reference === undefined) return undefined
   const isAllowed = (registry: string): boolean =>
-    fullReference(reference).startsWith(`${registry.replace(/(?<!\/)\/+$/, '')}/`)
+    fullReference(reference).startsWith(`${withoutEnd(registry, '/')}/`)
   if (!allowed.registries.some(isAllowed))
     return `the Modal gateway does not allow the registry of ${reference}: add it to ${REGISTRIES} and run \`crucible setup modal\``
   const secret = imageSecretOf(imageSecrets, reference)

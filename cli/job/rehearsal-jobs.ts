@@ -1,3 +1,4 @@
+import { withoutEnd } from '../../core/trim'
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../../client/context'
@@ -188,7 +189,7 @@ function rehearsalSpec(
   const suffix = `-rehearsal-${part}`
   return {
     ...spec,
-    name: `${spec.name.slice(0, NAME_LENGTH_MAX - suffix.length).replace(/(?<!-)-+$/, '')}${suffix}`,
+    name: `${withoutEnd(spec.name.slice(0, NAME_LENGTH_MAX - suffix.length), '-')}${suffix}`,
     isInterruptible: backend.capacityType === 'spot' || spec.isInterruptible,
     backends: [backend],
     budgetMicroUsd,

@@ -54,7 +54,7 @@ export function priceArgument(text: string): number {
 
 /** Whole days: `7`, `7d`. */
 export function daysArgument(text: string): number {
-  const [, count] = /^\s*(\d+(?:\.\d+)?)\s*(?:d|days?)?\s*$/i.exec(text) ?? []
+  const [, count] = /^(\d+(?:\.\d+)?)\s*(?:d|days?)?$/i.exec(text.trim()) ?? []
   if (count !== undefined && Number(count) > 0) return Number(count)
   throw new InvalidArgumentError('Write days, such as 7.')
 }
@@ -74,7 +74,7 @@ export function dateArgument(text: string): number {
 
 /** A size in GiB: `64`, `64GiB`, `64GB`. */
 export function gibArgument(text: string): number {
-  const [, count, unit = 'gib'] = /^\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*$/i.exec(text) ?? []
+  const [, count, unit = 'gib'] = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text.trim()) ?? []
   const factor = { gib: 1, gb: 1, g: 1, '': 1, tib: 1_024, tb: 1_024, mib: 1 / 1_024, mb: 1 / 1_024 }[
     unit.toLowerCase()
   ]
@@ -151,7 +151,7 @@ export function regionsOf({
   if (named.length === 0 || (named.length === 1 && named[0] === 'all')) return 'all'
   for (const name of named) {
     if (REGION.test(name)) continue
-    const [, ofZone] = /^([a-z]{2}(?:-[a-z]+)+-\d+)-?[a-z0-9-]+$/.exec(name) ?? []
+    const [, ofZone] = /^([a-z]{2}(?:-[a-z]+)+-\d+)(?!\d)[a-z0-9-]+$/.exec(name) ?? []
     throw new CrucibleError('usage', `"${name}" is not a Region.`, {
       hint:
         ofZone === undefined

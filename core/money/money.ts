@@ -4,6 +4,8 @@
  *
  * @public
  */
+import { withoutEnd } from '../trim'
+
 export type MicroUsd = number
 
 export const MICRO_USD_PER_USD = 1_000_000
@@ -22,7 +24,7 @@ export function formatUsd(amount: MicroUsd): string {
   const usd = Math.abs(amount) / MICRO_USD_PER_USD
   if (usd === 0 || usd >= 0.01) return `${sign}$${usd.toFixed(2)}`
   if (usd < 0.00005) return amount < 0 ? '>-$0.0001' : '<$0.0001'
-  return `${sign}$${usd.toFixed(4).replace(/(?<!0)0+$/, '')}`
+  return `${sign}$${withoutEnd(usd.toFixed(4), '0')}`
 }
 
 /** Micro-dollars as a job file takes them, exactly: `$0.001784`. */

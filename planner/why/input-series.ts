@@ -1,3 +1,4 @@
+import { withoutEnd } from '../../core/trim'
 import { MICRO_USD_PER_USD, type MicroUsd } from '../../core/money/money'
 import { rowKey, type Offer } from '../../core/offer'
 import type { Placement } from '../../core/job/plan'
@@ -271,5 +272,5 @@ function interruptibleOf({ input }: Question): Series[] {
 /** Formats an amount with cents, and more digits only where it has them. */
 function usd(amount: MicroUsd): string {
   const dollars = amount / MICRO_USD_PER_USD
-  return `$${amount % CENT === 0 ? dollars.toFixed(2) : dollars.toFixed(6).replace(/(?<!0)0+$/, '')}`
+  return `$${amount % CENT === 0 ? dollars.toFixed(2) : withoutEnd(dollars.toFixed(6), '0')}`
 }

@@ -2,7 +2,7 @@
 
 `*` and `?` stand for characters of one name, `[a-z]` for one of them and `[!a-z]` or `[^a-z]` for one that is not listed. `**` as a whole
 part of a path stands for any number of folders, and next to other characters for any text, `/` included. A match of a folder includes its
-content. `core/glob.ts` has the same rules, and `test/core/globs.json` the cases for both.
+content. `core/glob.ts` has the same rules, and `test/runner/globs.json` the cases for both.
 
 No step goes back: a glob is a small machine over the names of a path, and a name is compared piece by piece from the left.
 """

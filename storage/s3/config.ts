@@ -1,3 +1,4 @@
+import { withoutEnd } from '../../core/trim'
 import type { Environment } from '../home'
 
 /** Silences the SDK, which at each start asks on standard error for a newer Node than Crucible needs. */
@@ -20,7 +21,7 @@ export function readS3Environment(): S3Environment {
   const tokenEndpoint = env.AWS_ENDPOINT_URL_STS || env.AWS_ENDPOINT_URL
   return {
     region: region || undefined,
-    endpoint: endpoint ? endpoint.replace(/(?<!\/)\/+$/, '') : undefined,
+    endpoint: endpoint ? withoutEnd(endpoint, '/') : undefined,
     tokenEndpoint: tokenEndpoint || undefined,
   }
 }

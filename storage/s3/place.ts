@@ -1,3 +1,4 @@
+import { withoutEnd } from '../../core/trim'
 import { CODES } from '../../core/errors'
 import { StoreError } from '../store'
 
@@ -34,7 +35,7 @@ export function parsePlace(url: URL): S3Place {
   if (unknown !== undefined) throw complain(`there is no parameter ${JSON.stringify(unknown)}`)
   if (url.hash !== '' || PARAMETERS.some((name) => url.searchParams.getAll(name).length > 1))
     throw complain('each parameter may occur once')
-  const prefix = decodeURIComponent(url.pathname).replace(/^\/+|(?<!\/)\/+$/g, '')
+  const prefix = withoutEnd(decodeURIComponent(url.pathname).replace(/^\/+/, ''), '/')
   if (prefix.split('/').some((segment) => ['.', '..'].includes(segment)) || prefix.includes('//'))
     throw complain(`its prefix ${JSON.stringify(prefix)} is not a plain path`)
   const endpoint = url.searchParams.get('endpoint')
@@ -45,7 +46,7 @@ export function parsePlace(url: URL): S3Place {
     bucket,
     prefix: prefix === '' ? '' : `${prefix}/`,
     region: region === null || region === '' ? undefined : region,
-    endpoint: endpoint === null ? undefined : endpoint.replace(/(?<!\/)\/+$/, ''),
+    endpoint: endpoint === null ? undefined : withoutEnd(endpoint, '/'),
   }
 }
 

@@ -1,4 +1,5 @@
 import { findAccelerator, isAccelerator } from '../../../core/accelerators'
+import { isGlobMatch } from '../../../core/glob'
 import { invalid } from '../errors'
 import type { MachineType } from '../sdk/api'
 import { shapeOf } from '../market/shapes'
@@ -15,7 +16,7 @@ export interface TypePattern {
 
 const NAME = /^[a-z0-9*?.-]+$/
 /** `p5`, `g6e`, `u7i-12tb`: a family without a size. */
-const FAMILY = /^[a-z]+\d+[a-z0-9]*(?:-[a-z0-9]+)*$/
+const FAMILY = /^[a-z]+\d[a-z0-9]*(?:-[a-z0-9]+)*$/
 
 const PLACE = /^[a-z]{2}(?:-gov)?-(?:north|south|east|west|central)[a-z]*-\d[a-z]?$/
 
@@ -42,16 +43,10 @@ export function parsePattern(given: string): TypePattern {
     }
   if (NAME.test(name)) {
     const glob = FAMILY.test(name) ? `${name}.*` : name
-    const expression = new RegExp(`^${[...glob].map(ofGlob).join('')}$`)
-    return { text, filter: glob, isAccelerator: false, fits: (type) => expression.test(type.name) }
+    return { text, filter: glob, isAccelerator: false, fits: (type) => isGlobMatch(glob, type.name) }
   }
   const expression = regularExpression(text)
   return { text, filter: '*', isAccelerator: false, fits: (type) => expression.test(type.name) }
-}
-
-function ofGlob(character: string): string {
-  if (character === '*') return '.*'
-  return character === '?' ? '.' : character.replace(/[.-]/, '\\$&')
 }
 
 function regularExpression(text: string): RegExp {

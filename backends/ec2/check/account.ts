@@ -1,3 +1,4 @@
+import { isGlobMatch } from '../../../core/glob'
 import { formatDuration, MINUTE_MS, SECOND_MS } from '../../../core/time/time'
 import type { Problem } from '../../backend'
 import { TYPES_DEFAULT } from '../config'
@@ -46,7 +47,7 @@ export async function checkTypes(host: Host, signal: AbortSignal): Promise<Probl
     places.byZone(signal),
   ])
   const absent = config.types.filter(
-    (pattern) => !TYPES_DEFAULT.includes(pattern) && !types.some(({ name }) => fits(pattern, name)),
+    (pattern) => !TYPES_DEFAULT.includes(pattern) && !types.some(({ name }) => isGlobMatch(pattern, name)),
   )
   const elsewhere = types
     .map(({ name }) => name)
@@ -75,12 +76,4 @@ function outOfReach(
     message: `${names.slice(0, NAMED_MAX).join(', ')}${more}: available ${where}`,
     remedy: 'Add subnets of those zones to CRUCIBLE_EC2_SUBNETS, or default ones to the network.',
   }
-}
-
-function fits(pattern: string, name: string): boolean {
-  return new RegExp(`^${pattern.split('*').map(escaped).join('.*')}$`).test(name)
-}
-
-function escaped(text: string): string {
-  return text.replace(/[.+?^${}()|[\]\\]/g, '\\$&')
 }

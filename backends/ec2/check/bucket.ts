@@ -1,3 +1,4 @@
+import { withoutEnd } from '../../../core/trim'
 import { randomUUID } from 'node:crypto'
 import type { Problem } from '../../backend'
 import type { Bucket } from '../sdk/api'
@@ -74,7 +75,7 @@ async function checkPutIfAbsent(
 export function placeOf(storeUrl: string): { bucket: Bucket; prefix: string } {
   const { host: name, pathname, searchParams } = new URL(storeUrl)
   const [region, endpoint] = [searchParams.get('region'), searchParams.get('endpoint')]
-  const prefix = decodeURIComponent(pathname).replace(/^\/+|(?<!\/)\/+$/g, '')
+  const prefix = withoutEnd(decodeURIComponent(pathname).replace(/^\/+/, ''), '/')
   return {
     bucket: {
       name,

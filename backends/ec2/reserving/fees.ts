@@ -1,3 +1,4 @@
+import { withoutEnd } from '../../../core/trim'
 import type { MicroUsd } from '../../../core/money/money'
 
 const DIGITS = 6
@@ -17,6 +18,6 @@ export function microOf(decimal: string): MicroUsd | undefined {
 /** The reverse: `1234.5`. */
 export function decimalOf(micro: MicroUsd): string {
   const digits = String(micro).padStart(DIGITS + 1, '0')
-  const fraction = digits.slice(-DIGITS).replace(/(?<!0)0+$/, '')
+  const fraction = withoutEnd(digits.slice(-DIGITS), '0')
   return `${digits.slice(0, -DIGITS)}${fraction === '' ? '' : `.${fraction}`}`
 }

@@ -7,7 +7,7 @@ from support import FolderTest, HERE
 
 from crucible_runner.globs import MalformedGlob, Glob, matches_any, remarks_about, search
 
-with open(os.path.join(HERE, "..", "..", "core", "globs.json"), encoding="utf-8") as file:
+with open(os.path.join(HERE, "..", "globs.json"), encoding="utf-8") as file:
     CORPUS = json.load(file)
 
 
