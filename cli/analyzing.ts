@@ -1,17 +1,10 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
-import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path'
+import { statSync } from 'node:fs'
+import { basename, dirname, extname, isAbsolute, relative, resolve } from 'node:path'
 import { CrucibleError } from '../client/errors'
 import { formatProblem, parseJobFile } from '../client/job/file'
 import { undecodableName } from '../core/file-error'
-import {
-  analyze,
-  analyzeAndSuggest,
-  loadPython,
-  type Analysis,
-  type AnalysisRequest,
-  type PythonParser,
-  type Suggestion,
-} from '../packages/analyzer/src/analyze'
+import type { Analysis, Suggestion } from '../packages/analyzer/src/analyze'
+import { inWorker, type AnalysisWork } from './analysis-thread'
 import { projectFiles, readScript } from './job/project-files'
 
 /** The command to analyze, and the folder in which it runs. */
@@ -33,7 +26,7 @@ interface Named {
 
 /** Analyzes the target. Throws `usage` if it cannot be a program. */
 export async function analyzeTarget(named: Named): Promise<Analysis> {
-  return analyze(await loadGrammar(), requestOf(named))
+  return (await inWorker(workOf(named))).analysis
 }
 
 /**
@@ -43,22 +36,25 @@ export async function analyzeTarget(named: Named): Promise<Analysis> {
 export async function suggestForTarget(
   named: Named,
 ): Promise<{ analysis: Analysis; suggestion: Suggestion }> {
-  return analyzeAndSuggest(await loadGrammar(), requestOf(named))
+  const work = workOf(named)
+  const { analysis, suggestion } = await inWorker({ ...work, isSuggestionWanted: true })
+  const refused: Suggestion = { outcome: 'refused', diff: null, saves: null, reasons: analysis.obstacles }
+  return { analysis, suggestion: suggestion ?? refused }
 }
 
-function requestOf({ target, scriptArguments, nowMs }: Named): AnalysisRequest {
+function workOf({ target, scriptArguments, nowMs }: Named): AnalysisWork {
   const { root, command } = targetOf(target, scriptArguments, nowMs)
-  const files = projectFiles(root)
-  if (command === undefined && !files.list().some((path) => path.endsWith('.py') || path.endsWith('.ipynb')))
+  const isProgram = (path: string): boolean => path.endsWith('.py') || path.endsWith('.ipynb')
+  if (command === undefined && !projectFiles(root).list().some(isProgram))
     throw new CrucibleError('usage', `${target} has no Python program.`, {
       hint: 'Name a folder with a script (.py) or a notebook (.ipynb), or the script itself.',
     })
-  return { files, command }
+  return { root, command, isSuggestionWanted: false }
 }
 
 /** Analyzes a command in the folder in which it runs. */
 export async function analyzeCommand(root: string, command: string): Promise<Analysis> {
-  return analyze(await loadGrammar(), { files: projectFiles(root), command })
+  return (await inWorker({ root, command, isSuggestionWanted: false })).analysis
 }
 
 function targetOf(named: string, scriptArguments: readonly string[], nowMs: number): Target {
@@ -118,11 +114,3 @@ function targetOfScript(file: string, scriptArguments: readonly string[]): Targe
 }
 
 const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
-
-/** The grammar is an asset of the build; a checkout has it in its development package. */
-function loadGrammar(): Promise<PythonParser> {
-  const built = join(__dirname, '..', 'packages', 'analyzer', 'src', 'tree-sitter-python.wasm')
-  const python = existsSync(built) ? built : require.resolve('tree-sitter-python/tree-sitter-python.wasm')
-  const engine = require.resolve('web-tree-sitter/web-tree-sitter.wasm')
-  return loadPython({ engine: readFileSync(engine), python: readFileSync(python) })
-}

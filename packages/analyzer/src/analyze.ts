@@ -19,7 +19,7 @@ import { modelsOf } from './memory/models'
 import { firstLine, Interpreter, type Reading } from './interpreter'
 import { findEntry, readCommands, type Launch } from './launch'
 import { Project, type ProjectFiles } from './project'
-import { ANALYSIS_VERSION, notKnown, POSSIBLE, type Analysis, type Finding, type Findings } from './report'
+import { ANALYSIS_VERSION, nothingFound, POSSIBLE, type Analysis, type Findings } from './report'
 import { suggestResume, type Suggestion } from './suggest/suggest'
 import type { PythonParser } from './syntax'
 import type { CallEvent } from './values'
@@ -219,37 +219,6 @@ function lessCertain(findings: Findings): Findings {
     return [name, { ...finding, confidence: Math.min(finding.confidence, POSSIBLE), missing }]
   })
   return Object.fromEntries(entries) as Findings
-}
-
-function nothingFound(reason: string): Findings {
-  const nothing = (): Finding<never> => notKnown<never>(reason)
-  return {
-    framework: nothing(),
-    cli: nothing(),
-    saveKind: nothing(),
-    savesCheckpoints: nothing(),
-    saveEvery: nothing(),
-    canResume: nothing(),
-    checkpointDirectory: nothing(),
-    resumeOption: nothing(),
-    gpuUse: nothing(),
-    needsGpu: nothing(),
-    multiGpu: nothing(),
-    multiGpuStyle: nothing(),
-    gpuCount: nothing(),
-    precision: nothing(),
-    batchSize: nothing(),
-    epochs: nothing(),
-    steps: nothing(),
-    gradientCheckpointing: nothing(),
-    cannotRun: nothing(),
-    data: nothing(),
-    model: nothing(),
-    modelParams: nothing(),
-    memory: nothing(),
-    runTime: nothing(),
-    workFamily: nothing(),
-  }
 }
 
 function report(

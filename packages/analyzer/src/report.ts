@@ -160,3 +160,51 @@ const EVIDENCE_MAX = 4
 export function notKnown<T>(...missing: string[]): Finding<T> {
   return { value: null, confidence: 0, evidence: [], missing, how: null }
 }
+
+/** Findings that are all unknown, for one reason. */
+export function nothingFound(reason: string): Findings {
+  const nothing = (): Finding<never> => notKnown<never>(reason)
+  return {
+    framework: nothing(),
+    cli: nothing(),
+    saveKind: nothing(),
+    savesCheckpoints: nothing(),
+    saveEvery: nothing(),
+    canResume: nothing(),
+    checkpointDirectory: nothing(),
+    resumeOption: nothing(),
+    gpuUse: nothing(),
+    needsGpu: nothing(),
+    multiGpu: nothing(),
+    multiGpuStyle: nothing(),
+    gpuCount: nothing(),
+    precision: nothing(),
+    batchSize: nothing(),
+    epochs: nothing(),
+    steps: nothing(),
+    gradientCheckpointing: nothing(),
+    cannotRun: nothing(),
+    data: nothing(),
+    model: nothing(),
+    modelParams: nothing(),
+    memory: nothing(),
+    runTime: nothing(),
+    workFamily: nothing(),
+  }
+}
+
+/** The answer about a program that could not be followed to its end: nothing is known, for the given reason. */
+export function couldNotTell(file: string, reason: string): Analysis {
+  return {
+    version: ANALYSIS_VERSION,
+    entry: null,
+    args: [],
+    launcher: 'python',
+    files: [],
+    linesRead: 0,
+    kind: 'unreadable',
+    knowsCrucible: false,
+    obstacles: [{ file, line: 1, message: reason }],
+    findings: nothingFound(reason),
+  }
+}

@@ -94,12 +94,19 @@ export function expanded(words: readonly string[], shell: Shell): string[] {
 
 /** Keeps `NAME=value`, `NAME+=value` and `NAME=(value value)`. */
 export function assign(variables: Variables, name: string, value: string | readonly string[]): void {
+  if (lengthOf(value) > LENGTH_MAX) return void variables.delete(name)
   if (!name.endsWith('+')) return void variables.set(name, value)
   const before = variables.get(name.slice(0, -1)) ?? []
   const sum =
     typeof before === 'string' && typeof value === 'string' ? before + value : [before, value].flat()
   variables.set(name.slice(0, -1), sum)
 }
+
+/** A longer value is not known, and neither is a word in which it would stand: doubled often enough, it would exhaust the memory. */
+const LENGTH_MAX = 100_000
+
+const lengthOf = (value: string | readonly string[]): number =>
+  typeof value === 'string' ? value.length : value.reduce((sum, { length }) => sum + length + 1, 0)
 
 /** Whether a word is `NAME=...`. */
 export function isAssignment(word: string): boolean {
@@ -116,6 +123,7 @@ function substituted(word: string, shell: Shell): string[] {
   const words: string[] = []
   // An unquoted word whose variables are all empty is dropped.
   let current = word === '' ? '' : undefined
+  let substitutedLength = 0
   for (let at = 0; at < word.length; at += 1) {
     const letter = word[at]!
     if (letter !== '$' && letter !== QUOTED) {
@@ -128,7 +136,10 @@ function substituted(word: string, shell: Shell): string[] {
     if (word[from] === '@' || word[from] === '*') to += 1
     else while (to < word.length && (isBraced ? word[to] !== '}' : isNameLetter(word[to]!))) to += 1
     const end = isBraced ? to : to - 1
-    const value = valueOf(word.slice(from, to), shell) ?? `$${word.slice(at + 1, end + 1)}`
+    const known = valueOf(word.slice(from, to), shell)
+    substitutedLength += known === undefined ? 0 : lengthOf(known)
+    const isKnown = known !== undefined && substitutedLength <= LENGTH_MAX
+    const value = isKnown ? known : `$${word.slice(at + 1, end + 1)}`
     at = end
     const parts = typeof value !== 'string' ? value : letter === QUOTED ? [value] : fieldsOf(value)
     parts.forEach((part, index) => {

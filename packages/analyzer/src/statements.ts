@@ -124,6 +124,9 @@ function define(run: Interpreter, node: SyntaxNode, frame: Frame): void {
   frame.scope.put(name, value)
 }
 
+/** Conditions of earlier branches that are kept for a later one; more would take quadratic time, and rule nothing out. */
+const GUARDS_MAX = 30
+
 function runIf(run: Interpreter, node: SyntaxNode, frame: Frame): boolean | Guard {
   const condition = childAt(node, 'condition')!
   let rest = guardOf(run, condition, frame)
@@ -142,7 +145,7 @@ function runIf(run: Interpreter, node: SyntaxNode, frame: Frame): boolean | Guar
     }
     rest = guardOf(run, childAt(clause, 'condition')!, inside)
     ended.push(runBranch(run, { body: childAt(clause, 'consequence')!, guard: rest }, inside))
-    guards = [...guards, opposite(rest)]
+    if (guards.length < GUARDS_MAX) guards = [...guards, opposite(rest)]
   }
   if (hasElse && ended.every(Boolean)) return true
   if (ended[0] === true && ended.length === 1) return first.truth === true ? true : opposite(first)

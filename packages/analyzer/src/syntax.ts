@@ -47,6 +47,8 @@ export async function loadPython({ engine, python }: GrammarBytes): Promise<Pyth
 
 /** Statements that Python 3 does not have. */
 const PYTHON_2_TYPES = new Set(['print_statement', 'exec_statement'])
+/** The type of a node whose children are not read. */
+const TOO_DEEP = 'too_deep'
 /** Deeper expressions are generated data, and would exhaust the stack. */
 const DEPTH_MAX = 400
 
@@ -59,8 +61,11 @@ function readSource(parser: Parser, path: string, text: string): SourceFile {
   const visit = (depth: number): SyntaxNode => {
     const node = nodeAt(cursor, text)
     const children: SyntaxNode[] = []
-    const isWanted = node.type !== 'string_content' && depth < DEPTH_MAX
-    if (isWanted && cursor.gotoFirstChild()) {
+    if (depth >= DEPTH_MAX && cursor.gotoFirstChild()) {
+      cursor.gotoParent()
+      return { ...node, type: TOO_DEEP, text: node.text, children }
+    }
+    if (node.type !== 'string_content' && cursor.gotoFirstChild()) {
       do {
         if (cursor.nodeType === 'ERROR' || cursor.nodeIsMissing) broken.add(cursor.startPosition.row + 1)
         if (cursor.nodeIsNamed || KEPT_TOKENS.has(cursor.nodeType)) children.push(visit(depth + 1))

@@ -155,19 +155,20 @@ export interface CallEvent {
 
 const NOTHING: Taint = { options: new Set(), origins: [] }
 
+/** A longer text is no name, path or setting; programs that double a text again and again would exhaust the memory. */
+export const TEXT_MAX = 100_000
+
 export const unknown = (taint: Taint = NOTHING, text?: string): Value => ({
   kind: 'unknown',
   options: taint.options,
   origins: taint.origins,
-  text,
+  text: text !== undefined && text.length > TEXT_MAX ? undefined : text,
 })
 
-export const constant = (value: Constant, taint: Taint = NOTHING): Value => ({
-  kind: 'constant',
-  value,
-  options: taint.options,
-  origins: taint.origins,
-})
+export const constant = (value: Constant, taint: Taint = NOTHING): Value =>
+  typeof value === 'string' && value.length > TEXT_MAX
+    ? unknown(taint)
+    : { kind: 'constant', value, options: taint.options, origins: taint.origins }
 
 export const extern = (name: string, receiver?: Value): Value => ({
   ...NOTHING,
@@ -176,7 +177,11 @@ export const extern = (name: string, receiver?: Value): Value => ({
   receiver,
 })
 
-export const list = (items: readonly Value[]): Value => ({ ...taintOf(...items), kind: 'list', items })
+/** A longer list is data. */
+const ITEMS_MAX = 10_000
+
+export const list = (items: readonly Value[]): Value =>
+  items.length > ITEMS_MAX ? unknown() : { ...taintOf(...items), kind: 'list', items }
 
 export const dict = (entries: Map<string, Value>): Value => ({ ...NOTHING, kind: 'dict', entries })
 

@@ -139,7 +139,7 @@ export const isAdapter = ({ name, method }: CallEvent): boolean =>
 
 /** Trainers of TRL that compare with a second model, which they do not train. */
 const isReferenceTrainer = ({ name }: CallEvent): boolean =>
-  /^trl\.\w*(?:DPO|KTO|GRPO|PPO|Online)\w*Trainer$/.test(name)
+  /^trl\.\w+$/.test(name) && name.endsWith('Trainer') && /DPO|KTO|GRPO|PPO|Online/.test(name)
 
 function isFrozenModel({ events, run }: Facts, model: CallEvent): boolean {
   const isModel = (value: Value | undefined): boolean =>
