@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { basename, dirname, extname, isAbsolute, relative, resolve } from 'node:path'
 import { CrucibleError } from '../client/errors'
-import { formatProblem, parseJobFile } from '../client/job/file'
+import type * as jobFile from '../client/job/file'
 import { undecodableName } from '../core/file-error'
 import type { Analysis, Suggestion } from '../packages/analyzer/src/analyze'
 import { inWorker, type AnalysisWork } from './analysis-thread'
@@ -89,6 +89,7 @@ function isFolder(path: string): boolean {
 }
 
 function targetOfJob(file: string, text: string, nowMs: number): Target {
+  const { formatProblem, parseJobFile } = require('../client/job/file') as typeof jobFile
   const read = parseJobFile(text, { fileName: file, nowMs })
   if ('problems' in read)
     throw new CrucibleError('usage', read.problems.map(formatProblem).join('\n'), {
