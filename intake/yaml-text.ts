@@ -50,12 +50,8 @@ export function readYaml(text: string, verbatim: readonly string[]): YamlText | 
   const unreadable = faultOfText(text)
   if (unreadable !== undefined) return { faults: [unreadable] }
   const lines = new LineCounter()
-  const document = parseDocument(text, {
-    lineCounter: lines,
-    prettyErrors: false,
-    merge: true,
-    version: '1.2',
-  })
+  const document = parsed(text, lines)
+  if (document === undefined) return { faults: [{ line: 1, column: 1, ...TOO_DEEP }] }
   const placeAt = (offset: number): Place => {
     const { line, col } = lines.linePos(offset)
     return { line: Math.max(1, line), column: Math.max(1, col) }
@@ -82,6 +78,16 @@ export function readYaml(text: string, verbatim: readonly string[]): YamlText | 
     }
   } catch {
     return { faults: [faultOfAliases(document, placeAt)] }
+  }
+}
+
+/** The document of a text; `undefined` if its nesting exhausts the stack of the parser, in ways that `lineTooDeep` does not see. */
+function parsed(text: string, lineCounter: LineCounter): Document | undefined {
+  try {
+    return parseDocument(text, { lineCounter, prettyErrors: false, merge: true, version: '1.2' })
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
   }
 }
 
@@ -177,12 +183,12 @@ function faultOfText(text: string): YamlFault | undefined {
   }
   const deep = lineTooDeep(text)
   if (deep === undefined) return undefined
-  return {
-    line: deep,
-    column: 1,
-    message: 'lists and mappings are nested too deeply',
-    remedy: `stay within ${DEPTH_MAX} levels`,
-  }
+  return { line: deep, column: 1, ...TOO_DEEP }
+}
+
+const TOO_DEEP = {
+  message: 'lists and mappings are nested too deeply',
+  remedy: `stay within ${DEPTH_MAX} levels`,
 }
 
 /** The line in which nesting exceeds `DEPTH_MAX`. */

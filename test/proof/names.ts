@@ -14,6 +14,7 @@ import type * as resumes from '../analyze/resumes/harness'
 import type * as checkpointing from '../checkpointing/harness'
 import type * as tracking from '../tracking/harness'
 import type * as attacks from '../attacks/harness'
+import type * as fuzz from '../fuzz/harness'
 import type * as deployment from '../deployment/harness'
 import type { AnyHarness } from '../kit/harness'
 
@@ -91,6 +92,10 @@ export const HARNESSES: Readonly<Record<string, { about: string; load: () => Any
   attacks: {
     about: 'Tries every attack of docs/guides/security.md.',
     load: () => (require('../attacks/harness') as typeof attacks).ATTACKS,
+  },
+  fuzz: {
+    about: 'Gives hostile texts to every reader of texts of strangers (docs/guides/security.md).',
+    load: () => (require('../fuzz/harness') as typeof fuzz).FUZZ,
   },
   deployment: {
     about:

@@ -17,10 +17,12 @@ export interface Launch {
 }
 
 const DEPTH_MAX = 4
+/** Scripts that start each other, or themselves, would be read without end. */
+const SCRIPTS_MAX = 50
 
 /** The programs that a command line starts: first those whose names say that they train, then the others, the last one first. */
 export function readCommands(command: string, files: ProjectFiles): Launch[] {
-  return launchesOf({ text: command, file: undefined, args: [] }, files, 0)
+  return launchesOf({ text: command, file: undefined, args: [] }, { files, depth: 0, read: [] })
 }
 
 interface Script {
@@ -29,7 +31,15 @@ interface Script {
   args: readonly string[]
 }
 
-function launchesOf(script: Script, files: ProjectFiles, depth: number): Launch[] {
+/** The scripts around a command. */
+interface Around {
+  files: ProjectFiles
+  depth: number
+  /** All scripts that were read for the command, each as often as it was. */
+  read: string[]
+}
+
+function launchesOf(script: Script, around: Around): Launch[] {
   const variables: Variables = new Map()
   const launches: Launch[] = []
   for (const command of commandsOf(script.text)) {
@@ -41,7 +51,7 @@ function launchesOf(script: Script, files: ProjectFiles, depth: number): Launch[
     const words = withoutPrefixes(all, variables)
     const { file } = script
     const from = file === undefined ? undefined : { file, line: command.line, text: command.text }
-    for (const found of programsOf(words, files, depth)) launches.push({ ...found, from: found.from ?? from })
+    for (const found of programsOf(words, around)) launches.push({ ...found, from: found.from ?? from })
   }
   const trains = ({ entry }: Launch): boolean =>
     TRAINING_NAMES.some((name) => entry.toLowerCase().includes(name))
@@ -102,7 +112,8 @@ const isProgram = (word: string): boolean =>
   ['torchrun', 'accelerate', 'deepspeed', 'papermill'].includes(word) ||
   word.endsWith('.sh')
 
-function programsOf(words: readonly string[], files: ProjectFiles, depth: number): Launch[] {
+function programsOf(words: readonly string[], around: Around): Launch[] {
+  const { files, depth, read } = around
   const one = (found: Launch | undefined): Launch[] => (found === undefined ? [] : [found])
   const [program = '', ...rest] = words
   if (isPython(program)) return one(pythonOf(rest, files))
@@ -116,11 +127,12 @@ function programsOf(words: readonly string[], files: ProjectFiles, depth: number
     const at = words.indexOf(script)
     return [launch('python', { entry: normal(script), args: words.slice(at + 1) })]
   }
-  if (script.endsWith('.sh') && depth < DEPTH_MAX) {
+  if (script.endsWith('.sh') && depth < DEPTH_MAX && read.length < SCRIPTS_MAX) {
     const text = files.read(normal(script))
     if (text === undefined) return []
     const args = words.slice(words.indexOf(script) + 1)
-    return launchesOf({ text, file: normal(script), args }, files, depth + 1)
+    read.push(script)
+    return launchesOf({ text, file: normal(script), args }, { ...around, depth: depth + 1 })
   }
   const notebook = words.find((word) => word.endsWith('.ipynb'))
   return notebook === undefined ? [] : [launch('python', { entry: normal(notebook), args: [] })]

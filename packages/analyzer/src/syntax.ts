@@ -1,5 +1,5 @@
 /** Python source as a plain tree: made once per file from the parser's tree, which lives in WebAssembly memory and is slow to visit. */
-import { Language, Parser, type TreeCursor } from 'web-tree-sitter'
+import { Language, Parser, type Tree, type TreeCursor } from 'web-tree-sitter'
 
 /** A node of the grammar `tree-sitter-python`; its types and field names are those of the grammar. */
 export interface SyntaxNode {
@@ -52,8 +52,17 @@ const TOO_DEEP = 'too_deep'
 /** Deeper expressions are generated data, and would exhaust the stack. */
 const DEPTH_MAX = 400
 
+/** Throws a `RangeError` where nesting exhausts the stack of the parser, which is of no use afterwards. */
+function parsed(parser: Parser, path: string, text: string): Tree | null {
+  try {
+    return parser.parse(text)
+  } catch (error) {
+    throw new RangeError(`${path} is nested too deeply for the parser`, { cause: error })
+  }
+}
+
 function readSource(parser: Parser, path: string, text: string): SourceFile {
-  const tree = parser.parse(text)
+  const tree = parsed(parser, path, text)
   if (tree === null) throw new Error(`${path}: the parser gave no tree`)
   const broken = new Set<number>()
   let python2Line: number | undefined
