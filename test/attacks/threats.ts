@@ -166,6 +166,24 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'any job',
+    tries: 'stop the runner with lines that almost are progress bars',
+    keeps: 'readers take linear time',
+    proof: { python: 'test_logs' },
+  },
+  {
+    from: 'any job',
+    tries: 'stop the runner with nested folders or links in circles',
+    keeps: 'a search reads each folder once',
+    proof: { python: 'test_globs' },
+  },
+  {
+    from: 'any job',
+    tries: 'stop or spoil beats with endless numbers and nesting',
+    keeps: 'both have limits',
+    proof: { python: 'test_documents' },
+  },
+  {
+    from: 'any job',
     tries: "put links or pictures on Temporal's pages",
     keeps: 'text from outside is escaped',
     proof: { file: 'test/core/markdown.test.ts', tests: 'text from outside in markdown' },
@@ -187,5 +205,17 @@ export const THREATS: readonly Threat[] = [
     tries: 'set __proto__, or contain text that no machine can receive',
     keeps: 'an error with line and column',
     proof: { file: 'test/intake/job-file-problems.test.ts', tests: '' },
+  },
+  {
+    from: 'job file',
+    tries: 'freeze a command or a runner with patterns, numbers or texts',
+    keeps: 'limits, and readers that take linear time',
+    proof: { file: 'test/fuzz/fuzz.test.ts', tests: 'a reader of texts of strangers' },
+  },
+  {
+    from: 'training script',
+    tries: 'freeze `analyze`, or fill the memory',
+    keeps: 'a thread with limits; the answer is that it could not tell',
+    proof: { file: 'test/analyze/hostile.test.ts', tests: 'the analysis of a hostile program' },
   },
 ]
