@@ -16,7 +16,7 @@ module.exports = {
         'docs/.vitepress/config.mjs',
         'test/{bench,docs/choosing,proof}/main.ts',
         'test/replay/{record,capture-commands}.ts',
-        'test/{bench/fleet-worker,chaos/backend-worker,planner/many-offers,quarters/waking,support/mutant-environment}.ts',
+        'test/{bench/fleet-worker,chaos/backend-worker,planner/many-offers,quarters/waking,support/mutant-environment,fuzz/reader}.ts',
       ],
       project: ['**/*.{ts,mjs,js}!', '!{test,docs}/**!'],
       // Of the packages that come with this one; a name in a setting of pino; a version for all of Temporal's packages.

@@ -17,7 +17,7 @@ export interface AnalysisResult {
   suggestion?: Suggestion
 }
 
-/** What the thread answers: a result, or why there is none. */
+/** The answer of the thread: a result, or the reason for its absence. */
 export type AnalysisAnswer = AnalysisResult | { problem: string }
 
 /** A large project takes a second or two; on a busy machine, many times that. */

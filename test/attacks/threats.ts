@@ -166,20 +166,20 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'any job',
-    tries: 'stop the runner with lines that almost are progress bars',
-    keeps: 'readers take linear time',
+    tries: 'stall the runner with lines like progress bars',
+    keeps: 'linear time',
     proof: { python: 'test_logs' },
   },
   {
     from: 'any job',
-    tries: 'stop the runner with nested folders or links in circles',
-    keeps: 'a search reads each folder once',
+    tries: 'stall it with nested folders or circular links',
+    keeps: 'each folder is read once',
     proof: { python: 'test_globs' },
   },
   {
     from: 'any job',
-    tries: 'stop or spoil beats with endless numbers and nesting',
-    keeps: 'both have limits',
+    tries: 'spoil beats with endless numbers or nesting',
+    keeps: 'limits',
     proof: { python: 'test_documents' },
   },
   {
@@ -208,14 +208,14 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'job file',
-    tries: 'freeze a command or a runner with patterns, numbers or texts',
-    keeps: 'limits, and readers that take linear time',
+    tries: 'freeze a reader with patterns, numbers or texts',
+    keeps: 'limits, linear time',
     proof: { file: 'test/fuzz/fuzz.test.ts', tests: 'a reader of texts of strangers' },
   },
   {
     from: 'training script',
     tries: 'freeze `analyze`, or fill the memory',
-    keeps: 'a thread with limits; the answer is that it could not tell',
+    keeps: 'a thread with limits',
     proof: { file: 'test/analyze/hostile.test.ts', tests: 'the analysis of a hostile program' },
   },
 ]

@@ -156,7 +156,7 @@ export interface CallEvent {
 const NOTHING: Taint = { options: new Set(), origins: [] }
 
 /** A longer text is no name, path or setting; programs that double a text again and again would exhaust the memory. */
-export const TEXT_MAX = 100_000
+const TEXT_MAX = 100_000
 
 export const unknown = (taint: Taint = NOTHING, text?: string): Value => ({
   kind: 'unknown',
