@@ -2,7 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { launchVersitygw, type Versitygw } from '../../cli/dev/versitygw/launch'
+import { freePort } from '../../cli/dev/temporal/ports'
+import type { LeashedProcess } from '../../cli/dev/temporal/leash'
+import { launchVersitygw } from '../../cli/dev/versitygw/launch'
 import { resolveVersitygw } from '../../cli/dev/versitygw/resolve'
 import { progressOn } from '../../cli/dev/temporal/progress'
 
@@ -34,7 +36,10 @@ export function versitygwOver(folder: string): number | undefined {
 }
 
 /** A real S3 server of a test's own, with buckets. */
-export interface TestS3 extends Versitygw {
+export interface TestS3 {
+  /** `http://127.0.0.1:PORT` */
+  url: string
+  process: LeashedProcess
   directory: string
   makeBucket(name: string): Promise<void>
   close(): Promise<void>
@@ -55,18 +60,20 @@ export function testVersitygw(): Promise<string> {
 export async function startTestS3(...buckets: string[]): Promise<TestS3> {
   const executable = await testVersitygw()
   const directory = await mkdtemp(join(tmpdir(), 'crucible-s3-'))
-  const server = await launchVersitygw({ executable, directory, ...S3_KEYS, region: S3_REGION })
+  const address = `127.0.0.1:${await freePort()}`
+  const process = await launchVersitygw({ executable, directory, address, ...S3_KEYS, region: S3_REGION })
   // The server takes every folder for a bucket.
   const makeBucket = async (name: string): Promise<void> => {
     await mkdir(join(directory, 'buckets', name))
   }
   for (const bucket of buckets) await makeBucket(bucket)
   return {
-    ...server,
+    url: `http://${address}`,
+    process,
     directory,
     makeBucket,
     async close() {
-      await server.process.stop()
+      await process.stop()
       await rm(directory, { recursive: true, force: true })
     },
   }

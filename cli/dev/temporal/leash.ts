@@ -47,6 +47,8 @@ export interface LeashOptions {
   onOutput?: ((line: string) => void) | undefined
   /** Whole seconds. */
   graceSeconds?: number
+  /** Variables of its environment, such as secrets, which no argument may hold. */
+  environment?: Readonly<Record<string, string>>
 }
 
 /** The variables that name a user whom the system does not know, as in a container with a user id of its own: programs ask for them. */
@@ -60,18 +62,18 @@ function namesOfUser(): Record<string, string> {
 }
 
 /**
- * Starts a process on a leash. Its environment holds only the system's default PATH, so that nothing in the user's environment
- * changes it.
+ * Starts a process on a leash. Its environment holds only the system's default PATH and the given variables, so that nothing in the
+ * user's environment changes it.
  */
 export function startLeashed(
   executable: string,
   args: readonly string[],
-  { onOutput, graceSeconds = GRACE_SECONDS }: LeashOptions = {},
+  { onOutput, graceSeconds = GRACE_SECONDS, environment = {} }: LeashOptions = {},
 ): LeashedProcess {
   const child = spawn('/bin/sh', ['-c', SCRIPT, 'sh', String(graceSeconds), executable, ...args], {
     // A separate session: the terminal's Ctrl-C reaches only this process, which then stops everything in order.
     detached: true,
-    env: { PATH: '/usr/bin:/bin', ...namesOfUser() },
+    env: { PATH: '/usr/bin:/bin', ...namesOfUser(), ...environment },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
   const leash = child.stdio[3] as Socket

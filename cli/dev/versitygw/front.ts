@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { StartFront } from '#small-cloud'
 import { startFront } from '#small-cloud/s3/front'
@@ -19,24 +20,35 @@ export interface StoreFrontPlace {
 
 /**
  * The small cloud's object store: its front, with a real private server behind it that is restarted when it dies; requests wait
- * meanwhile.
+ * meanwhile. The server listens on a socket in a folder that only this user can enter, with keys that only the front has.
  */
 export function storeFrontOver(place: StoreFrontPlace): StartFront {
   const { executable, directory, buckets = [], onRestart } = place
   return async (options) => {
-    const keys = { keyId: 'behind-the-front', secret: randomBytes(16).toString('hex') }
+    const keys = { keyId: 'behind-the-front', secret: randomBytes(24).toString('hex') }
     const { region } = options
     // The server treats every folder here as a bucket.
     for (const bucket of buckets) await mkdir(join(directory, 'buckets', bucket), { recursive: true })
-    const settings = { executable, directory, region, ...keys }
-    const { url, port, process } = await launchVersitygw(settings)
-    const server = keepUp(process, {
-      launch: async (signal) => (await launchVersitygw({ ...settings, port, signal })).process,
+    // A home can have a longer path than a socket may have.
+    const closed = await mkdtemp(join(tmpdir(), 'crucible-store-'))
+    const socketPath = join(closed, 's3')
+    const undo = (): Promise<void> => rm(closed, { recursive: true, force: true })
+    const settings = { executable, directory, region, address: socketPath, ...keys }
+    const launch = (signal?: AbortSignal) =>
+      // A killed server leaves its socket behind.
+      rm(socketPath, { force: true }).then(() => launchVersitygw({ ...settings, signal }))
+    const first = await launch().catch((error: unknown) =>
+      undo().then(() => {
+        throw error
+      }),
+    )
+    const server = keepUp(first, {
+      launch,
       endingOf: endingNamed("The small cloud's S3 server"),
       onRestart,
     })
     try {
-      const upstream = { url, region, ...keys, whenUp: () => server.whenUp() }
+      const upstream = { socketPath, region, ...keys, whenUp: () => server.whenUp() }
       const front = await startFront({ ...options, upstream, bucketsFile: join(directory, 'buckets.json') })
       return {
         endpoint: front.endpoint,
@@ -45,10 +57,12 @@ export function storeFrontOver(place: StoreFrontPlace): StartFront {
         async stop() {
           await front.stop()
           await server.stop()
+          await undo()
         },
       }
     } catch (error) {
       await server.stop()
+      await undo()
       throw error
     }
   }

@@ -3,7 +3,6 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startLeashed, type LeashedProcess } from '../temporal/leash'
-import { freePort, LOOPBACK } from '../temporal/ports'
 
 /** A server is up in a tenth of a second; a busy machine may take this long. */
 const READY_LIMIT_MS = 30_000
@@ -13,8 +12,8 @@ export interface VersitygwOptions {
   executable: string
   /** Buckets are folders of `<directory>/buckets`; metadata that files cannot hold is in `<directory>/metadata`. */
   directory: string
-  /** Any free port if missing. */
-  port?: number
+  /** Where it listens: the path of a socket to make, or `HOST:PORT`. */
+  address: string
   /** The only account, with full access. */
   keyId: string
   secret: string
@@ -24,57 +23,54 @@ export interface VersitygwOptions {
   signal?: AbortSignal
 }
 
-export interface Versitygw {
-  /** `http://127.0.0.1:port` */
-  url: string
-  port: number
-  process: LeashedProcess
-}
-
 /** Starts a real S3 server over a folder, which ends with this process. Throws with its last output if it does not start. */
-export async function launchVersitygw(options: VersitygwOptions): Promise<Versitygw> {
+export async function launchVersitygw(options: VersitygwOptions): Promise<LeashedProcess> {
   const folders = ['buckets', 'metadata'].map((name) => join(options.directory, name))
   for (const folder of folders) await mkdir(folder, { recursive: true })
   const [buckets, metadata] = folders as [string, string]
-  const port = options.port ?? (await freePort())
+  const { address } = options
   const process = startLeashed(
     options.executable,
     [
       '--port',
-      `${LOOPBACK}:${port}`,
+      address,
+      // Other users may not even connect to a socket.
+      '--socket-perm',
+      '0600',
       '--region',
       options.region,
       '--quiet',
       '--keep-alive',
-      '--access',
-      options.keyId,
-      '--secret',
-      options.secret,
       // Extended attributes are not available everywhere.
       'posix',
       '--sidecar',
       metadata,
       buckets,
     ],
-    { onOutput: options.onOutput },
+    {
+      onOutput: options.onOutput,
+      // Every user can read the arguments of a process, and only its own user the environment.
+      environment: { ROOT_ACCESS_KEY_ID: options.keyId, ROOT_SECRET_ACCESS_KEY: options.secret },
+    },
   )
   const isEnded = process.exited.then(() => true)
   const waiting = performance.now()
-  while (!(await answers(port))) {
+  while (!(await answers(address))) {
     const hasEnded = await Promise.race([isEnded, sleep(LOOK_EVERY_MS, false)])
     const isGivenUp = options.signal?.aborted === true
     if (!hasEnded && !isGivenUp && performance.now() - waiting < READY_LIMIT_MS) continue
     await process.stop()
     throw new Error(
-      `The S3 server ${options.executable} did not start on port ${port}; last output:\n${process.output()}`,
+      `The S3 server ${options.executable} did not start at ${address}; last output:\n${process.output()}`,
     )
   }
-  return { url: `http://${LOOPBACK}:${port}`, port, process }
+  return process
 }
 
-function answers(port: number): Promise<boolean> {
+function answers(address: string): Promise<boolean> {
+  const [host = '', port] = address.split(':')
   return new Promise((resolve) => {
-    const socket = connect(port, LOOPBACK)
+    const socket = connect(address.startsWith('/') ? { path: address } : { host, port: Number(port) })
     socket.once('connect', () => {
       socket.destroy()
       resolve(true)

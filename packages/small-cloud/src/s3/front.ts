@@ -11,18 +11,19 @@ import type { AuthorizationRequest } from '../identity/policy'
 import type { StoreFront, StoreFrontOptions } from '../store-front'
 import { IdentityProblem } from '../wire/errors'
 import { setDate } from '../wire/server'
-import { checkSignature, readSignature, type Signature } from '../wire/sigv4'
-import { DOCUMENT_BYTES_MAX, drained, readDocument } from './bodies'
+import { checkSignature, readSignature, sha256, type Signature } from '../wire/sigv4'
+import { DOCUMENT_BYTES_MAX, drained, LIST_BYTES_MAX, readDocument } from './bodies'
 import { lose, tell, type UpstreamAnswer } from './answers'
 import { Buckets } from './buckets'
+import { readCreateBucket, readDeletion, readParts } from './documents'
 import {
-  CONDITIONS,
-  copySourceOf,
   hasCondition,
+  headersOf,
   listingWish,
   operationOf,
-  readingWish,
-  wishOf,
+  targetOf,
+  wishesOf,
+  withoutConditions,
   type Operation,
 } from './operation'
 import { answerProblem, problemOf, StoreProblem } from './problems'
@@ -34,8 +35,8 @@ export interface FrontOptions extends StoreFrontOptions {
   bucketsFile?: string | undefined
 }
 
-const SIGNING_PARAMETERS =
-  /^X-Amz-(Algorithm|Credential|Date|Expires|SignedHeaders|Signature|Security-Token)$/i
+/** How the content of a request may be signed: as a whole, or not. */
+const PAYLOAD_HASH = /^(?:[0-9a-f]{64}|UNSIGNED-PAYLOAD|STREAMING-UNSIGNED-PAYLOAD-TRAILER)$/
 /** Retry limit for an error of the server behind when one of its folders vanishes: S3 has no folders, and would have succeeded. */
 const STUMBLES_MAX = 20
 const FOLDER_TROUBLE = ['ExistingObjectIsDirectory', 'ObjectParentIsFile']
@@ -45,16 +46,6 @@ export async function startFront(options: FrontOptions): Promise<Omit<StoreFront
   const front = new Front(options)
   await front.listen(options.port)
   return front
-}
-
-/** Refuses paths that are ordinary names in S3, but folders for the server behind, which would leave a session's prefix. */
-function checkPath(path: string): void {
-  if (path.split('/').some((part) => part === '.' || part === '..'))
-    throw new StoreProblem(
-      'NotImplemented',
-      501,
-      'This small cloud has no keys with . or .. between slashes.',
-    )
 }
 
 class Front implements Omit<StoreFront, 'ended'> {
@@ -98,17 +89,13 @@ class Front implements Omit<StoreFront, 'ended'> {
   }
 
   private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const operation = operationOf(request)
+    const asked = operationOf(request)
     const { signature, principal } = this.identify(request)
-    const source = copySourceOf(request)
-    for (const path of [operation.key, source]) if (path !== undefined) checkPath(path)
-    const { account } = this.options
-    if (source !== undefined) this.checkAllowed(principal, readingWish(source, account))
-    this.checkAllowed(principal, wishOf(operation, account))
-    this.checkRegion(signature, operation)
+    for (const wish of wishesOf(asked, this.options.account)) this.checkAllowed(principal, wish)
+    this.checkRegion(signature, asked)
     const occasion = {
       service: 's3',
-      action: operation.name,
+      action: asked.name,
       region: signature.region,
       caller: principal.arn,
     }
@@ -118,15 +105,15 @@ class Front implements Omit<StoreFront, 'ended'> {
     if (wrong !== undefined)
       throw new StoreProblem(wrong.code, wrong.status ?? 503, wrong.message ?? 'As the world has it.')
     const lost = this.options.faults.first('lost-answer', occasion)
-    if (hasCondition(request) && this.options.faults.first('ignored-condition', occasion) !== undefined)
-      for (const name of CONDITIONS) delete request.headers[name]
-    if (operation.name === 'CreateBucket')
+    const isIgnoring =
+      hasCondition(asked) && this.options.faults.first('ignored-condition', occasion) !== undefined
+    const operation = isIgnoring ? withoutConditions(asked) : asked
+    const { kind, bucket, name } = operation
+    if (name === 'CreateBucket')
       return tell(await this.createBucket(request, operation), { request, response, lost })
-    if (operation.key === '' && operation.subresource && this.buckets.isSetting(operation.subresource))
-      return tell(await this.configure(request, operation), { request, response, lost })
-    const answer = isSmallPut(request, operation)
-      ? await this.passAgain(request, await readDocument(request))
-      : await this.pass(request)
+    if (kind.place === 'bucket' && kind.flag !== undefined && this.buckets.isSetting(kind.flag))
+      return tell(await this.configure(request, { bucket, setting: kind.flag }), { request, response, lost })
+    const answer = await this.pass(operation, request)
     if (slow?.stage === 'after') await sleep(slow.by)
     if (lost !== undefined) {
       await drained(answer)
@@ -144,6 +131,8 @@ class Front implements Omit<StoreFront, 'ended'> {
         501,
         'This small cloud takes no bodies whose pieces are signed one by one; sign the whole, or leave the body unsigned.',
       )
+    if (!PAYLOAD_HASH.test(payloadHash))
+      throw new StoreProblem('InvalidArgument', 400, 'x-amz-content-sha256 is not valid.')
     const signed = { method, url, headers, payloadHash }
     const signature = readSignature(signed)
     if (signature === undefined) throw new IdentityProblem('missing')
@@ -183,27 +172,29 @@ class Front implements Omit<StoreFront, 'ended'> {
     })
   }
 
-  private pass(request: IncomingMessage, body?: Buffer): Promise<IncomingMessage> {
-    const [path = '/', query = ''] = (request.url ?? '/').split('?')
-    const rest = query.split('&').filter((part) => !SIGNING_PARAMETERS.test(part.split('=')[0]!))
-    const target = rest.join('&') === '' ? path : `${path}?${rest.join('&')}`
-    const { method = 'GET', headers } = request
-    return this.upstream.send({ method, target, headers, body: body ?? request }).catch((error: Error) => {
+  /** Sends an operation on. A small body can be sent again when the server behind fails. */
+  private async pass(operation: Operation, request: IncomingMessage): Promise<IncomingMessage> {
+    const body = await bodyOf(operation, request)
+    const isRepeatable = operation.name === 'PutObject' && Buffer.isBuffer(body)
+    for (let tries = 1; ; tries++) {
+      const answer = await this.send(operation, { body, payloadHash: payloadHashOf(request) })
+      if (!isRepeatable || answer.statusCode !== 409 || tries === STUMBLES_MAX) return answer
+      await drained(answer)
+    }
+  }
+
+  private send(
+    operation: Operation,
+    content: { body: IncomingMessage | Buffer | undefined; payloadHash?: string | undefined },
+  ): Promise<IncomingMessage> {
+    const onward = { method: operation.method, target: targetOf(operation), headers: headersOf(operation) }
+    return this.upstream.send({ ...onward, ...content }).catch((error: Error) => {
       throw new StoreProblem(
         'InternalError',
         500,
         `The server behind the front does not answer: ${error.message}`,
       )
     })
-  }
-
-  /** A small body can be sent again when the server behind fails. */
-  private async passAgain(request: IncomingMessage, body: Buffer): Promise<IncomingMessage> {
-    for (let tries = 1; ; tries++) {
-      const answer = await this.pass(request, body)
-      if (answer.statusCode !== 409 || tries === STUMBLES_MAX) return answer
-      await drained(answer)
-    }
   }
 
   private async giveBack(
@@ -235,11 +226,10 @@ class Front implements Omit<StoreFront, 'ended'> {
     answer.pipe(response)
   }
 
-  private async createBucket(request: IncomingMessage, { bucket }: Operation): Promise<UpstreamAnswer> {
-    const document = (await readDocument(request)).toString()
-    const told = /<LocationConstraint[^<>]*>([^<]*)</.exec(document)?.[1]?.trim()
-    const region = told === undefined || told === '' ? 'us-east-1' : told
-    const answer = await this.pass(request, Buffer.alloc(0))
+  private async createBucket(request: IncomingMessage, operation: Operation): Promise<UpstreamAnswer> {
+    const { bucket } = operation
+    const region = readCreateBucket((await readDocument(request)).toString())
+    const answer = await this.send(operation, { body: Buffer.alloc(0) })
     const body = (await drained(answer)).toString()
     const { statusCode: status = 502 } = answer
     if (status < 300) this.buckets.created(bucket, region)
@@ -248,31 +238,64 @@ class Front implements Omit<StoreFront, 'ended'> {
 
   private async configure(
     request: IncomingMessage,
-    { bucket, subresource = '' }: Operation,
+    { bucket, setting }: { bucket: string; setting: string },
   ): Promise<UpstreamAnswer> {
     const document = (await readDocument(request)).toString()
     await this.checkExists(bucket)
-    if (request.method === 'PUT') this.buckets.put(bucket, subresource, document)
-    else if (request.method === 'DELETE') this.buckets.remove(bucket, subresource)
+    if (request.method === 'PUT') this.buckets.put(bucket, setting, document)
+    else if (request.method === 'DELETE') this.buckets.remove(bucket, setting)
     const isGet = request.method === 'GET'
-    const type = subresource === 'policy' ? 'application/json' : 'application/xml'
+    const type = setting === 'policy' ? 'application/json' : 'application/xml'
     return {
       status: request.method === 'DELETE' ? 204 : 200,
       headers: isGet ? { 'content-type': type } : {},
-      body: isGet ? this.buckets.get(bucket, subresource) : '',
+      body: isGet ? this.buckets.get(bucket, setting) : '',
     }
   }
 
   private async checkExists(bucket: string): Promise<void> {
-    const target = `/${encodeURIComponent(bucket)}`
-    const answer = await this.upstream.send({ method: 'HEAD', target, headers: {}, body: Buffer.alloc(0) })
+    const target = targetOf({ bucket, key: '', parameters: {} })
+    const answer = await this.upstream.send({ method: 'HEAD', target, headers: {} })
     await drained(answer)
     if (answer.statusCode === 404)
       throw new StoreProblem('NoSuchBucket', 404, `The specified bucket does not exist: ${bucket}`)
   }
 }
 
-function isSmallPut({ headers }: IncomingMessage, { name }: Operation): boolean {
+/** The body to send on: a small object or a document as a whole, written anew, or the stream of a large object. */
+async function bodyOf(
+  { kind, name }: Operation,
+  request: IncomingMessage,
+): Promise<IncomingMessage | Buffer | undefined> {
+  if (kind.body === undefined) {
+    request.resume()
+    return undefined
+  }
+  if (name === 'DeleteObjects') return Buffer.from(readDeletion(await documentOf(request)).document)
+  if (name === 'CompleteMultipartUpload') return Buffer.from(readParts(await documentOf(request)))
+  const { headers } = request
   const isWhole = !String(headers['x-amz-content-sha256']).startsWith('STREAMING')
-  return name === 'PutObject' && isWhole && Number(headers['content-length']) <= DOCUMENT_BYTES_MAX
+  const isSmall = isWhole && Number(headers['content-length']) <= DOCUMENT_BYTES_MAX
+  return isSmall ? wholeOf(request) : request
+}
+
+async function documentOf(request: IncomingMessage): Promise<string> {
+  return (await wholeOf(request, LIST_BYTES_MAX)).toString()
+}
+
+/** Reads a body, and compares it with the signed hash: the server behind gets another one. Throws `StoreProblem`. */
+async function wholeOf(request: IncomingMessage, bytesMax?: number): Promise<Buffer> {
+  const body = await readDocument(request, bytesMax)
+  const signed = payloadHashOf(request) ?? ''
+  if (!/^[0-9a-f]{64}$/.test(signed) || signed === sha256(body)) return body
+  throw new StoreProblem(
+    'XAmzContentSHA256Mismatch',
+    400,
+    'The x-amz-content-sha256 header does not match the content.',
+  )
+}
+
+function payloadHashOf({ headers }: IncomingMessage): string | undefined {
+  const [hash] = [headers['x-amz-content-sha256']].flat()
+  return hash
 }

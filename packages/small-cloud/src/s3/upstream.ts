@@ -1,16 +1,10 @@
 /** The real server behind the front: requests are signed again with its own key and streamed to it. */
 import { createHash, createHmac } from 'node:crypto'
-import {
-  Agent,
-  request as ask,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type OutgoingHttpHeaders,
-} from 'node:http'
+import { Agent, request as ask, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
 
 export interface UpstreamOptions {
-  /** Address such as `http://127.0.0.1:port`. */
-  url: string
+  /** Path of the socket of the server, in a folder that only the user of this process can enter. */
+  socketPath: string
   keyId: string
   secret: string
   region: string
@@ -18,33 +12,20 @@ export interface UpstreamOptions {
   whenUp?: () => Promise<void>
 }
 
-/** Headers of a single connection, which do not describe the request. */
-const HOP_HEADERS = [
-  'connection',
-  'keep-alive',
-  'transfer-encoding',
-  'te',
-  'upgrade',
-  'proxy-authorization',
-  'expect',
-]
-const SIGNING_HEADERS = [
-  'authorization',
-  'x-amz-date',
-  'x-amz-security-token',
-  'x-amz-content-sha256',
-  'host',
-]
+/** The name of the server in requests over its socket. */
+const HOST = 'localhost'
 const EMPTY_SHA256 = createHash('sha256').update('').digest('hex')
 
 export interface Onward {
   method: string
-  /** Path and query, without the signature. */
+  /** Path and query, without a signature. */
   target: string
-  /** The headers of the original request, without signature and connection headers. */
-  headers: IncomingHttpHeaders
-  /** The original body, or a replacement. */
-  body: IncomingMessage | Buffer
+  /** Headers without a signature; their names have small letters. */
+  headers: Readonly<Record<string, string>>
+  /** A stream, whose SHA-256 is `payloadHash`, or a whole body; none if missing. */
+  body?: IncomingMessage | Buffer
+  /** SHA-256 of a stream in hex, or how it is signed; without it the stream is not signed. */
+  payloadHash?: string
 }
 
 export class Upstream {
@@ -56,13 +37,14 @@ export class Upstream {
   async send(onward: Onward): Promise<IncomingMessage> {
     const { method, target, body } = onward
     await this.options.whenUp?.()
-    if (!Buffer.isBuffer(body) && body.destroyed) throw new Error('the client has not waited')
-    const { hostname, port } = new URL(this.options.url)
+    if (body !== undefined && !Buffer.isBuffer(body) && body.destroyed)
+      throw new Error('the client has not waited')
+    const { socketPath } = this.options
     return new Promise((resolve, reject) => {
       const headers = this.sign(onward)
-      const request = ask({ hostname, port, method, path: target, headers, agent: this.agent }, resolve)
+      const request = ask({ socketPath, method, path: target, headers, agent: this.agent }, resolve)
       request.on('error', reject)
-      if (Buffer.isBuffer(body)) return void request.end(body)
+      if (body === undefined || Buffer.isBuffer(body)) return void request.end(body)
       body.on('aborted', () => request.destroy())
       body.pipe(request)
     })
@@ -72,17 +54,15 @@ export class Upstream {
     this.agent.destroy()
   }
 
-  private sign({ method, target, headers: given, body }: Onward): OutgoingHttpHeaders {
-    const { keyId, secret, region, url } = this.options
-    const headers: Record<string, string> = {}
-    for (const [name, value] of Object.entries(given))
-      if (value !== undefined && !HOP_HEADERS.includes(name) && !SIGNING_HEADERS.includes(name))
-        headers[name] = Array.isArray(value) ? value.join(',') : value
+  private sign(onward: Onward): OutgoingHttpHeaders {
+    const { method, target, body } = onward
+    const { keyId, secret, region } = this.options
+    const headers: Record<string, string> = { ...onward.headers }
     if (Buffer.isBuffer(body)) headers['content-length'] = String(body.length)
     const stamp = new Date().toISOString().replace(/[-:]|\.\d+/g, '')
-    headers['host'] = new URL(url).host
+    headers['host'] = HOST
     headers['x-amz-date'] = stamp
-    headers['x-amz-content-sha256'] = payloadHash({ method, headers: given, body })
+    headers['x-amz-content-sha256'] = payloadHashOf(onward)
     const signed = Object.keys(headers)
       .filter((name) => name === 'host' || name === 'content-type' || name.startsWith('x-amz-'))
       .sort()
@@ -106,12 +86,9 @@ export class Upstream {
   }
 }
 
-/** Returns the hash of the payload: the one that the client sent, or one computed here, because a presigned URL contains none. */
-function payloadHash({ headers, method, body }: Omit<Onward, 'target'>): string {
-  if (Buffer.isBuffer(body)) return sha256(body)
-  const told = headers['x-amz-content-sha256']
-  if (typeof told === 'string') return told
-  return method === 'GET' || method === 'HEAD' ? EMPTY_SHA256 : 'UNSIGNED-PAYLOAD'
+function payloadHashOf({ body, payloadHash }: Onward): string {
+  if (body === undefined) return EMPTY_SHA256
+  return Buffer.isBuffer(body) ? sha256(body) : (payloadHash ?? 'UNSIGNED-PAYLOAD')
 }
 
 function canonicalQuery(query: string): string {
