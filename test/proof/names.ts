@@ -15,6 +15,7 @@ import type * as checkpointing from '../checkpointing/harness'
 import type * as tracking from '../tracking/harness'
 import type * as attacks from '../attacks/harness'
 import type * as fuzz from '../fuzz/harness'
+import type * as storeRequests from '../store-requests/harness'
 import type * as deployment from '../deployment/harness'
 import type { AnyHarness } from '../kit/harness'
 
@@ -88,6 +89,10 @@ export const HARNESSES: Readonly<Record<string, { about: string; load: () => Any
   tracking: {
     about: 'Moves jobs that log to MLflow and W&B: do they continue the same runs?',
     load: () => (require('../tracking/harness') as typeof tracking).TRACKING,
+  },
+  'store-requests': {
+    about: "Sends requests drawn from S3's grammar with ten grants, and looks at the disk.",
+    load: () => (require('../store-requests/harness') as typeof storeRequests).STORE_REQUESTS,
   },
   attacks: {
     about: 'Tries every attack of docs/guides/security.md.',
