@@ -87,7 +87,8 @@ export function drawRequest(dice: Dice, names: Names): RawRequest {
 function ordinary(dice: Dice, names: Names): RawRequest {
   const key = dice.chance(0.8) ? keyOf(dice, names) : wildKeyOf(dice, names)
   const target = `/${names.bucket}/${key}`
-  const upload = `/${names.bucket}/${names.upload.key}?uploadId=${names.upload.id}`
+  const uploadId = dice.chance(0.5) ? names.upload.id : uploadIdOf(dice, names)
+  const upload = `/${names.bucket}/${names.upload.key}?uploadId=${uploadId}`
   const job = names.own[0]!.split('/').slice(0, 3).join('/')
   return dice.oneOf<RawRequest>([
     { method: 'GET', target },
@@ -103,6 +104,8 @@ function ordinary(dice: Dice, names: Names): RawRequest {
     { method: 'POST', target: `${target}?uploads` },
     { method: 'PUT', target: `${upload}&partNumber=${dice.between(1, 9)}`, body: 'part' },
     { method: 'GET', target: upload },
+    // The holder's upload itself stays for the other requests.
+    ...(uploadId === names.upload.id ? [] : [{ method: 'DELETE', target: upload }]),
     { method: 'PUT', target, headers: { 'x-amz-copy-source': sourceOf(dice, names) } },
     {
       method: 'PUT',
