@@ -16,6 +16,7 @@ export {
   readDevNote,
   removeDevNote,
   writeDevNote,
+  writePrivately,
   type DevNote,
   type Environment,
   type Home,

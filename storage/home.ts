@@ -68,8 +68,8 @@ export interface DevNote {
   uiUrl: string
   /** Environment variables for client and workers of its deployment; missing without any. */
   environment?: Record<string, string>
-  /** Small cloud of the command: its address, and the backends whose provider it simulates. */
-  cloud?: { url: string; simulated: readonly string[] }
+  /** Small cloud of the command: its address, the backends whose provider it simulates, and the key of its operator. */
+  cloud?: { url: string; simulated: readonly string[]; controlKey: string }
 }
 
 function devNotePath({ directory }: Home): string {
@@ -143,12 +143,17 @@ function noteIn(home: Home): DevNote | undefined {
   }
 }
 
-/** Writes the note to a temporary file and renames it, so that readers never see half of it. */
 export function writeDevNote(home: Home, note: DevNote): void {
-  const path = devNotePath(home)
+  writePrivately(devNotePath(home), `${JSON.stringify(note)}\n`)
+}
+
+/** Writes keys to a new file that only this user can read, and renames it, so that readers never see half of it. */
+export function writePrivately(path: string, text: string): void {
+  const written = `${path}.${process.pid}.tmp`
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  writeFileSync(`${path}.${note.pid}.tmp`, `${JSON.stringify(note)}\n`)
-  renameSync(`${path}.${note.pid}.tmp`, path)
+  rmSync(written, { force: true })
+  writeFileSync(written, text, { mode: 0o600, flag: 'wx' })
+  renameSync(written, path)
 }
 
 /** Removes a note, unless another `crucible dev` has replaced it meanwhile. */

@@ -1,5 +1,7 @@
 import type { Connection } from '@temporalio/client'
 import { createClient, readClientConfig, type Crucible } from '../../client'
+import { homeOf, readDevNote } from '../../storage/home'
+import { operatorOf } from '../support/cloud-keys'
 import { freshNamespace } from '../support/namespace'
 import { testVersitygw } from '../support/s3'
 import { connectTo, testServer } from '../support/temporal'
@@ -13,6 +15,8 @@ export interface OnSmallCloud {
   dev: Running
   /** Of the small cloud. */
   url: string
+  /** Asks the operator's endpoint of the small cloud: `instances`. */
+  ask: (door: string) => Promise<unknown>
   close: () => Promise<void>
 }
 
@@ -39,7 +43,10 @@ export async function startOnSmallCloud(
       await client.close()
       await crucible.close()
     }
-    return { crucible, client, dev, url: dev.document['cloud'] as string, close }
+    const { cloud } = readDevNote(homeOf(environment))!
+    const ask = async (door: string): Promise<unknown> =>
+      (await fetch(`${cloud!.url}/_sim/${door}`, { headers: operatorOf(cloud!) })).json()
+    return { crucible, client, dev, url: cloud!.url, ask, close }
   } catch (error) {
     await crucible.close()
     throw error

@@ -49,7 +49,6 @@ interface Document extends Report {
 let deployment: OnSmallCloud
 let crucible: CommandLine
 let client: Crucible
-let cloudUrl: string
 
 beforeAll(async () => {
   const folder = testFolder('rehearse-elsewhere')
@@ -58,14 +57,14 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'world.json'), JSON.stringify(WORLD))
   const settings = { CRUCIBLE_DRAIN: '12s', CRUCIBLE_POWER_OFF: '2s' }
   deployment = await startOnSmallCloud(folder, { sim: ['--sim', 'world.json'], settings })
-  ;({ crucible, client, url: cloudUrl } = deployment)
+  ;({ crucible, client } = deployment)
 }, 120_000)
 
 afterAll(() => deployment?.close(), 60_000)
 
 /** Numbers of the machines of these jobs that are not terminated. */
 async function livingMachines(jobs: readonly string[]): Promise<string[]> {
-  const all = (await (await fetch(`${cloudUrl}/_sim/instances`)).json()) as {
+  const all = (await deployment.ask('instances')) as {
     id: string
     state: string
     tags: Record<string, string>

@@ -39,7 +39,6 @@ interface Bought {
 let deployment: OnSmallCloud
 let crucible: CommandLine
 let client: Crucible
-let cloudUrl: string
 
 beforeAll(async () => {
   const folder = testFolder('retraining')
@@ -48,7 +47,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'retrain.yaml'), file.replace('  backends: [local]\n', '') + CAPACITY)
   writeFileSync(join(folder, '.crucibleignore'), 'home\n')
   deployment = await startOnSmallCloud(folder)
-  ;({ crucible, client, url: cloudUrl } = deployment)
+  ;({ crucible, client } = deployment)
 }, 120_000)
 
 afterAll(() => deployment?.close(), 60_000)
@@ -65,7 +64,7 @@ async function run(number: number): Promise<RetrainResult> {
 }
 
 const bought = async (): Promise<Bought[]> =>
-  (await (await fetch(`${cloudUrl}/_sim/reservations`)).json()) as Bought[]
+  (await deployment.ask('reservations')) as Bought[]
 
 it('buys capacity for each run, trains in it, gives it back, and compares with the model before', async () => {
   await crucible.json('schedule', 'create', 'retrain.yaml')

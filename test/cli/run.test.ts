@@ -107,7 +107,7 @@ describe('a simulated deployment', () => {
     address: 'localhost:1',
     uiUrl: '',
     environment,
-    cloud: { url: 'http://127.0.0.1:4566', simulated: ['ec2'] },
+    cloud: { url: 'http://127.0.0.1:4566', simulated: ['ec2'], controlKey: 'of-the-test' },
   }
   const SAYS = /^Simulated: ec2 of `crucible dev --sim`\./
 

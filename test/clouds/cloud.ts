@@ -25,6 +25,7 @@ import type { BackendParts, CloudConfig, CloudProvider } from './provider'
 import { mergeWorlds } from './providers'
 import { EC2 } from './providers/ec2'
 import { openStorage, type Storage } from './storage'
+import { adoptKeys } from '../support/cloud-keys'
 
 /** Longer than a request takes that is on its way when its sender is lost. */
 export const SEND_LIMIT_MS = 10_000
@@ -52,8 +53,6 @@ export interface CloudGround {
 /** Opens a cloud whose machines are scripted, and a store that belongs to a deployment. */
 export async function openGround(wishes: CloudWishes, deploymentId = DEPLOYMENT_ID): Promise<CloudGround> {
   const { provider = EC2 } = wishes
-  // Where the SDK looks, whichever cloud it speaks to.
-  Object.assign(process.env, S3_ENVIRONMENT, { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' })
   const clock = new RealClock()
   const machines: CloudMachine[] = []
   let turns = 0
@@ -71,6 +70,9 @@ export async function openGround(wishes: CloudWishes, deploymentId = DEPLOYMENT_
       return machine
     },
   })
+  // Where the SDK looks, whichever cloud it speaks to.
+  Object.assign(process.env, S3_ENVIRONMENT)
+  adoptKeys(cloud)
   const storage = await openStorage(cloud, folder)
   await ensureDeployment(storage.store, () => deploymentId)
   return { provider, cloud, machines, storage }

@@ -32,7 +32,9 @@ let told: string | undefined
 beforeEach(async () => {
   told = undefined
   world = createWorld()
-  service = new MetadataService(Object.defineProperty({}, PATH!, { enumerable: true, get: () => told }), '')
+  service = new MetadataService(Object.defineProperty({}, PATH!, { enumerable: true, get: () => told }), '', {
+    isOwn: () => true,
+  })
   world.environment['AWS_EC2_METADATA_SERVICE_ENDPOINT'] = await service.listen()
   delete world.environment['AWS_EC2_METADATA_DISABLED']
 })

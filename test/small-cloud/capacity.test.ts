@@ -17,7 +17,7 @@ afterEach(async () => {
   await cloud?.stop()
 })
 
-function environmentAt(endpoint: string): NodeJS.ProcessEnv {
+function environmentAt({ endpoint, credentials }: Pick<Cloud, 'endpoint' | 'credentials'>): NodeJS.ProcessEnv {
   const { PATH, LANG } = process.env
   return {
     PATH,
@@ -25,8 +25,8 @@ function environmentAt(endpoint: string): NodeJS.ProcessEnv {
     HOME: testFolder('aws-home'),
     AWS_ENDPOINT_URL: endpoint,
     AWS_DEFAULT_REGION: 'us-east-1',
-    AWS_ACCESS_KEY_ID: 'test',
-    AWS_SECRET_ACCESS_KEY: 'test',
+    AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
     AWS_EC2_METADATA_DISABLED: 'true',
   }
 }
@@ -63,7 +63,7 @@ async function run(program: string, env: NodeJS.ProcessEnv): Promise<[number | n
       },
     })
     proxy = await startRecordingProxy(cloud.endpoint)
-    const [code, stderr, stdout] = await run('capacity.py', environmentAt(proxy.endpoint))
+    const [code, stderr, stdout] = await run('capacity.py', environmentAt({ endpoint: proxy.endpoint, credentials: cloud!.credentials }))
     expect([code, stderr]).toEqual([0, ''])
     expect(JSON.parse(stdout)).toEqual({
       bought: {

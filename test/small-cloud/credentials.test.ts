@@ -52,6 +52,7 @@ describe('credentials from the metadata service', () => {
           }),
       },
       '',
+      { isOwn: () => true },
     )
     services.push(service)
     const endpoint = await service.listen()

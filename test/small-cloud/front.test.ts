@@ -94,9 +94,11 @@ describe('the front of the object store', () => {
         }).send(new ListObjectsV2Command({ Bucket: BUCKET })),
       )
     expect(await ask('NOBODY', 'x')).toBe('InvalidAccessKeyId')
-    expect(await ask('test', 'wrong')).toBe('SignatureDoesNotMatch')
-    expect(await ask('test', 'test', 'strange')).toBe('InvalidToken')
-    expect(await ask('test', 'test')).toBe('allowed')
+    const { accessKeyId, secretAccessKey } = cloud.credentials
+    expect(await ask('test', 'test')).toBe('InvalidAccessKeyId')
+    expect(await ask(accessKeyId, 'wrong')).toBe('SignatureDoesNotMatch')
+    expect(await ask(accessKeyId, secretAccessKey, 'strange')).toBe('InvalidToken')
+    expect(await ask(accessKeyId, secretAccessKey)).toBe('allowed')
   })
 
   it('holds a session to its policy, its prefix and its time', async () => {

@@ -5,6 +5,7 @@ import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
 import { storeFrontOver } from '../../cli/dev/versitygw/front'
 import { startCloud, type Cloud, type WorldText } from '#small-cloud'
 import { S3_ENVIRONMENT, testVersitygw } from './s3'
+import { adoptKeys } from './cloud-keys'
 
 /** A small cloud with an object store; this process asks it, and no other, in the name of its user `test`. */
 export interface TestCloud extends Cloud {
@@ -20,15 +21,13 @@ export async function startTestCloud(bucket: string, world: WorldText = {}): Pro
     world,
     startFront: storeFrontOver({ executable, directory: join(folder, 'store') }),
   })
-  const { accessKeyId, secretAccessKey } = cloud.credentials
   Object.assign(process.env, S3_ENVIRONMENT, {
-    AWS_ACCESS_KEY_ID: accessKeyId,
-    AWS_SECRET_ACCESS_KEY: secretAccessKey,
     AWS_REGION: cloud.region,
     AWS_DEFAULT_REGION: cloud.region,
     AWS_ENDPOINT_URL: cloud.endpoint,
     AWS_ENDPOINT_URL_S3: cloud.storeEndpoint,
   })
+  adoptKeys(cloud)
   const client = new S3Client({ forcePathStyle: true })
   await client.send(new CreateBucketCommand({ Bucket: bucket }))
   client.destroy()

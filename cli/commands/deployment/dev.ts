@@ -4,6 +4,7 @@ import {
   closeHome,
   removeDevNote,
   writeDevNote,
+  writePrivately,
   type DevNote,
   type Environment,
   type Home,
@@ -225,12 +226,17 @@ async function runWith(
     address,
     uiUrl: server.uiUrl ?? '',
     ...(cloud && {
-      cloud: { url: cloud.cloud.endpoint, simulated: cloud.simulated },
+      cloud: {
+        url: cloud.cloud.endpoint,
+        simulated: cloud.simulated,
+        controlKey: cloud.cloud.controlKey,
+      },
       environment: settingsOf(cloud, environment),
     }),
   }
   try {
     writeDevNote(config.home, note)
+    if (cloud !== undefined) writeCredentials(config.home, cloud)
     tellReady(cli, config, { server, cloud })
     const ends = [aborted(signal), workers.ended, server.ended]
     const reason = await Promise.race(cloud === undefined ? ends : [...ends, cloud.cloud.ended])
@@ -262,13 +268,22 @@ function aborted(signal: AbortSignal): Promise<void> {
 
 type Row = [name: string, value: string]
 
-function rowsOfCloud({ cloud }: DevCloud, { storeUrl }: Home): Row[] {
-  const { endpoint, region, credentials } = cloud
-  const keys = `AWS_ACCESS_KEY_ID=${credentials.accessKeyId} AWS_SECRET_ACCESS_KEY=${credentials.secretAccessKey}`
+function rowsOfCloud({ cloud }: DevCloud, home: Home): Row[] {
+  const { endpoint, region } = cloud
+  const keys = `AWS_SHARED_CREDENTIALS_FILE=${credentialsFile(home)}`
   return [
     ['cloud', `${endpoint}, ${region} (aws --endpoint-url ${endpoint} --region ${region}, with ${keys})`],
-    ['store', storeUrl],
+    ['store', home.storeUrl],
   ]
+}
+
+/** Keys of the small cloud for programs of this user. */
+const credentialsFile = (home: Home): string => join(placeOfCloud(home), 'credentials')
+
+function writeCredentials(home: Home, { cloud: { credentials } }: DevCloud): void {
+  const { accessKeyId, secretAccessKey } = credentials
+  const lines = ['[default]', `aws_access_key_id = ${accessKeyId}`, `aws_secret_access_key = ${secretAccessKey}`, '']
+  writePrivately(credentialsFile(home), lines.join('\n'))
 }
 
 function tellReady(

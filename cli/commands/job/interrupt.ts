@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { limitedTo } from '../../../backends/calls'
-import { readDevNote } from '../../../client/config'
+import { readDevNote, type DevNote } from '../../../client/config'
 import { CrucibleError } from '../../../client/errors'
 import { findJob } from '../../../client/job/find-job'
 import { readMachine } from '../../../storage/machines'
@@ -63,7 +63,7 @@ async function interrupt(cli: Cli, meant: string, { notice, withoutNotice }: Opt
   const { home } = cli.context().config
   const cloud = readDevNote(home)?.cloud
   const isSimulated = cloud?.simulated.includes(machine.backend) === true
-  const noticeMs = isSimulated ? await askCloud(cloud.url, machine, wishedMs) : wishedMs
+  const noticeMs = isSimulated ? await askCloud(cloud, machine, wishedMs) : wishedMs
   if (!isSimulated) await takeBack(cli, machine, wishedMs)
   cli.out.json({ id, attemptId: machine.attemptId, noticeMs })
   const how =
@@ -108,14 +108,14 @@ async function runningMachine(cli: Cli, id: string): Promise<MachineHandle> {
 
 /** Asks the small cloud's operator (docs/design/small-cloud.md). Returns the notice that its provider gave; null without one. */
 async function askCloud(
-  cloudUrl: string,
+  { url, controlKey }: NonNullable<DevNote['cloud']>,
   { id }: MachineHandle,
   noticeMs: number | null,
 ): Promise<number | null> {
   const wish = { instance: id, ...(noticeMs === null ? { isSilent: true } : { notice: noticeMs }) }
-  const answer = await fetch(`${cloudUrl}/_sim/interrupt`, {
+  const answer = await fetch(`${url}/_sim/interrupt`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${controlKey}`, 'content-type': 'application/json' },
     body: JSON.stringify(wish),
     signal: AbortSignal.timeout(CALL_LIMIT_MS),
   })

@@ -13,6 +13,7 @@ import { iamService } from './identity/iam'
 import { Identities } from './identity/identities'
 import { stsService } from './identity/sts'
 import { Ids } from './ids'
+import { drawKeys, type CloudKeys } from './keys'
 import type { CloudOptions } from './index'
 import { Journal } from './journal'
 import { createMachine } from './machines/machine'
@@ -55,6 +56,7 @@ export interface Assembly {
   world: World
   clock: Clock
   addresses: Addresses
+  keys: CloudKeys
   identities: Identities
   faults: Faults
   journal: Journal
@@ -71,6 +73,7 @@ interface Ground {
   world: World
   clock: Clock
   addresses: Addresses
+  keys: CloudKeys
   ids: Ids
   faults: Faults
   journal: Journal
@@ -79,6 +82,7 @@ interface Ground {
 
 export function assemble({ options, world, clock, directory }: Ingredients): Assembly {
   const addresses: Addresses = {}
+  const keys = drawKeys()
   const ids = new Ids(world.random, String(clock.nowMs()))
   const faults = new Faults(world.faults, clock, world.random)
   const journal = new Journal()
@@ -90,7 +94,7 @@ export function assemble({ options, world, clock, directory }: Ingredients): Ass
     environment: () => environmentOf(addresses),
     draw: (name) => drawMs(world, name),
   })
-  const ground = { world, clock, addresses, ids, faults, journal, pool }
+  const ground = { world, clock, addresses, keys, ids, faults, journal, pool }
   const { identities, ec2, life, registries, dispatch } = assembleAws(ground)
   const providers = PROVIDERS.map((create) => create({ ...ground, registries }))
   const fronts = providers.map(
@@ -101,10 +105,10 @@ export function assemble({ options, world, clock, directory }: Ingredients): Ass
   return { ...ground, identities, ec2, providers, fronts: all, control, dispatch }
 }
 
-function assembleAws({ world, clock, ids, faults, journal, pool }: Ground) {
+function assembleAws({ world, clock, keys, ids, faults, journal, pool }: Ground) {
   const nowMs = (): number => clock.nowMs()
   const market = new Market(world, clock)
-  const identities = new Identities(world, clock, ids)
+  const identities = new Identities({ world, clock, ids, keys })
   const throttle = new Throttle(world, clock)
   const tokens = new RegistryTokens(world, clock, ids)
   const registries = new Registries({ world, clock, faults, identities, tokens })

@@ -1,6 +1,10 @@
+import { drawKeyId, drawSecret } from './keys'
 import type { Random } from './random'
 
-/** Generates ids in AWS's formats. They are unique within a cloud, and repeatable in a world with the same seed and start. */
+/**
+ * Generates ids in AWS's formats. They are unique within a cloud, and repeatable in a world with the same seed and start, except for
+ * those of sessions, which are secrets.
+ */
 export class Ids {
   constructor(
     private readonly random: Random,
@@ -32,15 +36,15 @@ export class Ids {
   }
 
   sessionKey(): string {
-    return `ASIA${this.hex(16).toUpperCase()}`
+    return drawKeyId('ASIA')
   }
 
   secret(): string {
-    return Buffer.from(this.hex(60), 'hex').toString('base64')
+    return drawSecret()
   }
 
   sessionToken(): string {
-    return `FwoGZXIvYXdz${Buffer.from(this.hex(120) + this.hex(120), 'hex').toString('base64')}`
+    return `FwoGZXIvYXdz${drawSecret(120)}`
   }
 
   private hex(digits: number): string {

@@ -7,7 +7,6 @@ import { WallClock, type Clock } from './clock'
 import type { AccountSummary } from './account'
 import type { InstanceSummary } from './control'
 import type { ReservationSummary } from './ec2/reservation-control'
-import { TEST_CREDENTIALS } from './identity/identities'
 import type { Journal } from './journal'
 import type { Machine, MachineSpec } from './machines/machine'
 import type { StartFront } from './store-front'
@@ -53,7 +52,10 @@ export interface Cloud {
   readonly ended: Promise<string | undefined>
   /** The first region of the world. */
   readonly region: string
+  /** The keys of the user `test`, drawn at the start unless the world has them. */
   readonly credentials: { accessKeyId: string; secretAccessKey: string }
+  /** The bearer token for requests below `/_sim/` and for Modal's control plane. */
+  readonly controlKey: string
   /** The other providers by name: `endpoint`, the base address of the API, and the other values that a client needs. */
   readonly providers: Readonly<Record<string, Readonly<Record<string, string>>>>
   readonly journal: Journal
@@ -122,11 +124,12 @@ export async function startCloud(options: CloudOptions = {}): Promise<Cloud> {
 
 /** Serves an assembled cloud over HTTP. */
 async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: CloudOptions): Promise<Cloud> {
-  const { addresses, world, identities, faults, clock, control, ec2, pool, journal } = parts
+  const { addresses, keys, world, identities, faults, clock, control, ec2, pool, journal } = parts
   const server = new WireServer({
     dispatch: parts.dispatch,
     aheadMs: world.ahead,
     fronts: parts.fronts,
+    controlKey: keys.control,
     control: (path, method, body) => control.handle(path, method, body),
     store: startFront && ((request, response) => addresses.store?.handle(request, response)),
   })
@@ -145,7 +148,8 @@ async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: Clo
     ...(store === undefined ? {} : { storeEndpoint: store.endpoint }),
     ended: Promise.race([pool.unable, ...(store === undefined ? [] : [store.ended])]),
     region,
-    credentials: { ...TEST_CREDENTIALS },
+    credentials: { ...identities.credentials },
+    controlKey: keys.control,
     providers: Object.fromEntries(
       parts.providers.map(({ service: { name }, credentials }) => [
         name,

@@ -8,7 +8,7 @@ const USAGE = `usage: small-cloud [--world FILE] [--port N] [--store-port N]
   --port N        where the services listen on 127.0.0.1; a free port when missing
   --store-port N  where the object store listens; a free port when missing
 
-Prints one line of JSON when it is ready. Ends on SIGINT or SIGTERM, with every machine.
+Prints one line of JSON when it is ready; it contains the keys of the cloud. Ends on SIGINT or SIGTERM, with every machine.
 `
 
 /** Exit codes: the object store ended permanently; invalid arguments; invalid world. */
@@ -62,12 +62,13 @@ export async function main(words: string[], startFront?: StartFront): Promise<nu
   })
   try {
     const cloud = await startCloud({ ...options, ...(startFront === undefined ? {} : { startFront }) })
-    const { endpoint, storeEndpoint, region, credentials, providers } = cloud
+    const { endpoint, storeEndpoint, region, credentials, controlKey, providers } = cloud
     const ready = {
       endpoint,
       ...(storeEndpoint === undefined ? {} : { s3Endpoint: storeEndpoint }),
       region,
       ...credentials,
+      controlKey,
       ...providers,
     }
     process.stdout.write(`${JSON.stringify(ready)}\n`)

@@ -3,6 +3,7 @@ import type { Clock } from './clock'
 import type { InstanceSummary } from './control'
 import type { HttpService } from './http/service'
 import type { Ids } from './ids'
+import type { CloudKeys } from './keys'
 import type { Hosted, MachinePool } from './machines/pool'
 import type { Registries } from './registry/registries'
 import type { Faults } from './world/faults'
@@ -14,6 +15,7 @@ export interface ProviderParts {
   clock: Clock
   faults: Faults
   ids: Ids
+  keys: CloudKeys
   /** Runs the machines of all providers. */
   pool: MachinePool
   /** Answers the container engines of machines. */

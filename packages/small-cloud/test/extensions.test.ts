@@ -26,7 +26,7 @@ import {
   TYPE,
   ZONE,
 } from './capacity'
-import { clientsOf, IMAGE, refusal, stopClouds, testCloud, UP_MS, type TestCloud } from './support'
+import { clientsOf, IMAGE, operatorOf, refusal, stopClouds, testCloud, type TestCloud, UP_MS } from './support'
 
 afterEach(stopClouds)
 
@@ -351,7 +351,7 @@ describe('AWS', () => {
     const post = async (door: string, body: object): Promise<[number, unknown]> => {
       const answer = await fetch(`${test.cloud.endpoint}/_sim/${door}`, {
         method: 'POST',
-        headers: { 'content-type': 'application/json' },
+        headers: operatorOf(test.cloud),
         body: JSON.stringify(body),
       })
       return [answer.status, await answer.json()]

@@ -8,7 +8,7 @@ import {
   type RunInstancesCommandInput,
 } from '@aws-sdk/client-ec2'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { clientsOf, IMAGE, refusal, stopClouds, testCloud, UP_MS, type TestCloud } from './support'
+import { clientsOf, IMAGE, operatorOf, refusal, stopClouds, testCloud, type TestCloud, UP_MS } from './support'
 
 afterEach(stopClouds)
 
@@ -108,7 +108,7 @@ describe('errors by the world', () => {
     const { cloud, clients } = await testCloud()
     const answer = await fetch(`${cloud.endpoint}/_sim/faults`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: operatorOf(cloud),
       body: JSON.stringify({ fault: 'error', code: 'Blocked', times: 1 }),
     })
     expect(answer.status).toBe(200)
@@ -118,7 +118,7 @@ describe('errors by the world', () => {
     })
     const wrong = await fetch(`${cloud.endpoint}/_sim/faults`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: operatorOf(cloud),
       body: '{"fault":"none"}',
     })
     expect([wrong.status, ((await wrong.json()) as { error: string }).error]).toEqual([
@@ -127,6 +127,7 @@ describe('errors by the world', () => {
     ])
     const foreign = await fetch(`${cloud.endpoint}/_sim/faults`, {
       method: 'POST',
+      headers: { authorization: operatorOf(cloud)['authorization']! },
       body: '{"fault":"no-capacity"}',
     })
     expect(foreign.status).toBe(415)

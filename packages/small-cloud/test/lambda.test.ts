@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { WorldText } from '../src/index'
 import { PUBLISHED, PUBLISHED_ERROR, PUBLISHED_ERRORS } from './lambda-published'
-import { stopClouds, testCloud, type TestCloud } from './support'
+import { operatorOf, stopClouds, testCloud, type TestCloud } from './support'
 
 afterEach(stopClouds)
 
@@ -281,7 +281,7 @@ describe('quirks of Lambda', () => {
     const [id, other] = [await launch(), await launch()]
     await test.clock.advance(UP_MS)
     const wish = JSON.stringify({ instance: id, notice: 30_000 })
-    const headers = { 'content-type': 'application/json' }
+    const headers = operatorOf(test.cloud)
     const asked = await fetch(`${test.cloud.endpoint}/_sim/interrupt`, {
       method: 'POST',
       headers,

@@ -1,6 +1,7 @@
 import { WallClock, type Clock } from '../src/clock'
 import { Identities, type Role } from '../src/identity/identities'
 import { Ids } from '../src/ids'
+import { drawKeys } from '../src/keys'
 import type { AskRegistry } from '../src/machines/machine'
 import { Registries } from '../src/registry/registries'
 import { RegistryTokens } from '../src/registry/tokens'
@@ -16,7 +17,7 @@ export function registriesOf(
 ): { ask: AskRegistry; tokenFor: (role: string, region?: string) => string } {
   const world = makeWorld({ plan: planWorld(text), directory: '/' })
   const ids = new Ids(world.random, 'test')
-  const identities = new Identities(world, clock, ids)
+  const identities = new Identities({ world, clock, ids, keys: drawKeys() })
   const faults = new Faults(world.faults, clock, world.random)
   const tokens = new RegistryTokens(world, clock, ids)
   const registries = new Registries({ world, clock, faults, identities, tokens })

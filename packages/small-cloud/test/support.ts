@@ -85,10 +85,14 @@ export interface ClientWords {
   maxAttempts?: number
 }
 
+const running: Cloud[] = []
+
+/** The clients of a caller; without keys, of the cloud's own user. */
 export function clientsOf(endpoint: string, words: ClientWords = {}): Clients {
+  const own = running.find((cloud) => cloud.endpoint === endpoint)?.credentials
   const {
-    accessKeyId = 'test',
-    secretAccessKey = 'test',
+    accessKeyId = own?.accessKeyId ?? 'nobody',
+    secretAccessKey = own?.secretAccessKey ?? 'nobody',
     sessionToken,
     region = 'us-east-1',
     maxAttempts = 1,
@@ -108,8 +112,6 @@ export function clientsOf(endpoint: string, words: ClientWords = {}): Clients {
     quotas: new ServiceQuotasClient(config),
   }
 }
-
-const running: Cloud[] = []
 
 /** A cloud on a driven clock with machines of paper. */
 export async function testCloud(
@@ -135,6 +137,11 @@ export async function testCloud(
 /** For `afterEach`. */
 export async function stopClouds(): Promise<void> {
   await Promise.all(running.splice(0).map((cloud) => cloud.stop()))
+}
+
+/** The headers of the cloud's operator, for requests below `/_sim/`. */
+export function operatorOf({ controlKey }: Cloud): Record<string, string> {
+  return { authorization: `Bearer ${controlKey}`, 'content-type': 'application/json' }
 }
 
 /** The code, status and message of a call that is refused; fails when it is not. */

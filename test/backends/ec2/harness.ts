@@ -28,6 +28,7 @@ import { patiently, type Harness, type Traits, type WantedOrder } from '../harne
 import { issueOrder, makeOrder, type OrderOptions } from '../orders'
 import { MemoryStore } from '../scripted/memory-store'
 import { capacityTypeOf, offersFor, type Way } from './ways'
+import { adoptKeys } from '../../support/cloud-keys'
 
 /** The default image. */
 export const DEFAULT_IMAGE =
@@ -199,9 +200,7 @@ export class Ec2Harness implements Harness {
   ): Promise<Ec2Harness> {
     const directory = mkdtempSync(join(tmpdir(), 'crucible-ec2-'))
     const cloud = await startCloud({ world: { ...WORLD, ...world }, directory, ...how })
-    // Where the SDK looks for them.
-    process.env['AWS_ACCESS_KEY_ID'] = cloud.credentials.accessKeyId
-    process.env['AWS_SECRET_ACCESS_KEY'] = cloud.credentials.secretAccessKey
+    adoptKeys(cloud)
     const all = {
       ...CONFIG,
       image: DEFAULT_IMAGE,

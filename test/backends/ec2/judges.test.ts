@@ -21,9 +21,6 @@ const PART = { intent: 'res-part', deployment: 'dep', owner: 'ada' }
 let proxy: RecordingProxy | undefined
 let harness: Ec2Harness | undefined
 
-beforeEach(() => {
-  Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' })
-})
 afterEach(async () => {
   await proxy?.stop()
   await harness?.dispose()

@@ -36,7 +36,6 @@ async function open(cloud: TestCloud, keys: Keys): Promise<Backend> {
   return createEc2Backend(config, { clock: Date.now, runnerUrl: async () => 'data:,', deployment: 'test' })
 }
 
-const TEST = { accessKeyId: 'test', secretAccessKey: 'test' }
 const worldOf = (more: WorldText): WorldText => ({
   account: ACCOUNT,
   throttling: 'off',
@@ -78,10 +77,10 @@ describe('an image that a job keeps', () => {
   it('is used also when AWS has deprecated it', async () => {
     const parameter = DEFAULT_IMAGE.replace('{arch}', 'x86_64')
     const first = await testCloud(worldOf({}))
-    const [offer] = await (await open(first, TEST)).offers({}, patiently())
+    const [offer] = await (await open(first, first.cloud.credentials)).offers({}, patiently())
     const pins: Pins = offer!.pins!
     const cloud = await testCloud(worldOf({ deprecatedImages: [parameter] }))
-    const backend = await open(cloud, TEST)
+    const backend = await open(cloud, cloud.cloud.credentials)
     const found = await backend.offers({}, patiently(), pins)
     expect(found[0]).toMatchObject({ pins })
     expect(found[0]!.note).toBeUndefined()

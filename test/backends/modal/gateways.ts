@@ -45,7 +45,7 @@ async function openPython(world: WorldText = {}): Promise<Gateway> {
   const { key, secret } = token
   const child = spawn(
     python,
-    ['-B', join(__dirname, 'python/serve.py'), `${endpoint}/control`, `${key}:${secret}`],
+    ['-B', join(__dirname, 'python/serve.py'), `${endpoint}/control`],
     {
       env: {
         PATH: process.env['PATH'],
@@ -55,6 +55,7 @@ async function openPython(world: WorldText = {}): Promise<Gateway> {
       stdio: ['pipe', 'pipe', 'pipe'],
     },
   )
+  child.stdin.write(`${JSON.stringify({ key, secret, controlKey: cloud.controlKey })}\n`)
   const errors: string[] = []
   child.stderr.on('data', (chunk) => errors.push(String(chunk)))
   const line = await Promise.race([

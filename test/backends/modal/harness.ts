@@ -21,6 +21,7 @@ import { WireStore } from '../lambda/wire-store'
 import { issueOrder, makeOrder, type OrderOptions } from '../orders'
 import { openStandIn, type Gateway } from './gateways'
 import { HOUR_MS } from '../../../core/time/time'
+import { operatorOf } from '../../support/cloud-keys'
 
 export const MODAL_TRAITS: Traits = {
   looksForTags: false,
@@ -228,7 +229,7 @@ export class ModalHarness implements Harness {
       memoryMiB: 512,
       volumes: {},
     }
-    const headers = { 'content-type': 'application/json', 'user-agent': 'modal-control-plane' }
+    const headers = operatorOf(this.gateway.cloud)
     const url = `${this.gateway.endpoint}/control/sandboxes`
     const { status } = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
     if (status !== 200) throw new Error(`the control plane answered ${status}`)

@@ -70,7 +70,6 @@ interface Instance {
 let deployment: OnSmallCloud
 let crucible: CommandLine
 let client: Crucible
-let cloudUrl: string
 let dev: Running
 
 beforeAll(async () => {
@@ -79,13 +78,13 @@ beforeAll(async () => {
   writeFileSync(join(folder, '.crucibleignore'), 'home\nworld.json\n')
   writeFileSync(join(folder, 'world.json'), JSON.stringify(WORLD))
   deployment = await startOnSmallCloud(folder, { sim: ['--sim', 'world.json'] })
-  ;({ crucible, client, dev, url: cloudUrl } = deployment)
+  ;({ crucible, client, dev } = deployment)
 }, 120_000)
 
 afterAll(() => deployment?.close(), 60_000)
 
 async function instances(): Promise<Instance[]> {
-  return (await (await fetch(`${cloudUrl}/_sim/instances`)).json()) as Instance[]
+  return (await deployment.ask('instances')) as Instance[]
 }
 
 /** Takes the machine of an attempt back once it stands still and all its checkpoints are safe. */

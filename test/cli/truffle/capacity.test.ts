@@ -122,7 +122,8 @@ describe('truffle capacity', () => {
 
   it('says in each format that the account is simulated', async () => {
     const home = homeOf(account.environment)
-    const cloud = { url: account.cloud.endpoint, simulated: ['ec2'] }
+    const { endpoint: url, controlKey } = account.cloud
+    const cloud = { url, simulated: ['ec2'], controlKey }
     const note = { pid: process.pid, address: 'localhost:1', uiUrl: '', cloud }
     writeDevNote(home, note)
     try {

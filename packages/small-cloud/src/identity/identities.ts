@@ -1,7 +1,7 @@
 /** The identities that may call the cloud: users, roles, and issued sessions. */
-import { timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../clock'
 import type { Ids } from '../ids'
+import { isSameSecret, type CloudKeys } from '../keys'
 import { IdentityProblem } from '../wire/errors'
 import { WorldError } from '../world/load'
 import type { RolePlan, UserPlan } from '../world/schema'
@@ -66,10 +66,8 @@ interface Holder {
   principal: Principal
 }
 
-/** Valid in every world, unless the world has its own user `test`. */
-export const TEST_CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 'test' } as const
-
-const TEST_USER: UserPlan = { ...TEST_CREDENTIALS, managed: ['AdministratorAccess'], policies: {} }
+/** The user whose keys are the credentials of the cloud. */
+const FIRST_USER = 'test'
 const HOUR_MS = 3_600_000
 
 /** The roles of a world without a `roles` field: one for machines, and one for jobs. */
@@ -90,17 +88,32 @@ const USUAL_ROLES: Record<string, RolePlan> = {
   },
 }
 
+export interface IdentityParts {
+  world: World
+  clock: Clock
+  ids: Ids
+  keys: Pick<CloudKeys, 'user'>
+}
+
 export class Identities {
   readonly roles = new Map<string, Role>()
   readonly profiles = new Map<string, Profile>()
+  /** The keys of the user `test`. */
+  readonly credentials: CloudKeys['user']
   private readonly holders = new Map<string, Holder>()
+  private readonly world: World
+  private readonly clock: Clock
+  private readonly ids: Ids
 
-  constructor(
-    private readonly world: World,
-    private readonly clock: Clock,
-    private readonly ids: Ids,
-  ) {
-    for (const [name, user] of Object.entries({ test: TEST_USER, ...world.users })) this.addUser(name, user)
+  constructor({ world, clock, ids, keys }: IdentityParts) {
+    this.world = world
+    this.clock = clock
+    this.ids = ids
+    const first = { ...keys.user, managed: ['AdministratorAccess'], policies: {} }
+    const users: Record<string, UserPlan> = { [FIRST_USER]: first, ...world.users }
+    const { accessKeyId, secretAccessKey } = users[FIRST_USER]!
+    this.credentials = { accessKeyId, secretAccessKey }
+    for (const [name, user] of Object.entries(users)) this.addUser(name, user)
     for (const [name, plan] of Object.entries(world.roles ?? USUAL_ROLES)) {
       const role = this.addRole(name, plan, {
         ...BEFORE,
@@ -119,7 +132,7 @@ export class Identities {
     const holder = this.holders.get(accessKeyId)
     if (holder === undefined) throw new IdentityProblem('unknown-key')
     const { credentials, principal } = holder
-    if (!isSame(credentials.sessionToken ?? '', sessionToken ?? '')) throw new IdentityProblem('wrong-token')
+    if (!isSameSecret(credentials.sessionToken ?? '', sessionToken ?? '')) throw new IdentityProblem('wrong-token')
     if (credentials.expiresAtMs !== undefined && credentials.expiresAtMs <= this.clock.nowMs())
       throw new IdentityProblem('expired-session')
     return { secretAccessKey: credentials.secretAccessKey, principal }
@@ -257,9 +270,4 @@ function policiesOf({ managed, policies }: Pick<UserPlan, 'managed' | 'policies'
     return policy
   })
   return [...named, ...written]
-}
-
-function isSame(a: string, b: string): boolean {
-  const [left, right] = [Buffer.from(a), Buffer.from(b)]
-  return left.length === right.length && timingSafeEqual(left, right)
 }

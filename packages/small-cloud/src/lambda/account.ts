@@ -10,6 +10,7 @@ import type { LambdaPlan } from './world'
 
 export class LambdaAccount {
   readonly plan: LambdaPlan
+  readonly apiKey: string
   readonly market: LambdaMarket
   readonly life: LambdaLife
   readonly instances = new Map<string, LambdaInstance>()
@@ -20,6 +21,7 @@ export class LambdaAccount {
   constructor(readonly parts: ProviderParts) {
     const { world, clock } = parts
     this.plan = world.lambda
+    this.apiKey = world.lambda.apiKey ?? parts.keys.lambda
     this.market = new LambdaMarket(this.plan, clock, world.speed)
     this.life = new LambdaLife({ ...parts, forget: ({ id }) => this.instances.delete(id) })
     this.sshKeys = this.plan.sshKeys.map((name) => ({ id: this.id(), name, publicKey: 'ssh-ed25519 AAAA' }))

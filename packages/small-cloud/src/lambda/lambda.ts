@@ -1,5 +1,6 @@
 /** Lambda Cloud: the API v1 with its documented quirks. */
 import { HttpAnswer, type HttpRequest, type HttpService } from '../http/service'
+import { isSameSecret } from '../keys'
 import { runsIn, stateOf } from '../machines/history'
 import type { InstanceSummary } from '../control'
 import type { Provider, ProviderParts } from '../provider'
@@ -21,7 +22,7 @@ export function createLambda(parts: ProviderParts): Provider {
   const account = new LambdaAccount(parts)
   return {
     service: serviceOf(account),
-    credentials: { apiKey: account.plan.apiKey },
+    credentials: { apiKey: account.apiKey },
     hosted: () => account.instances.values(),
     instances: () => [...account.instances.values()].map((each) => summaryOf(account, each)),
     interrupt: account.interrupt,
@@ -30,14 +31,15 @@ export function createLambda(parts: ProviderParts): Provider {
 
 function serviceOf(account: LambdaAccount): HttpService {
   const buckets = new TokenBuckets(account.parts.clock)
-  const { apiKey, account: state, throttling } = account.plan
+  const { apiKey } = account
+  const { account: state, throttling } = account.plan
   const limits = limitsOf(throttling)
   return {
     name: 'lambda',
     routes: [typesRoute(account), ...instanceRoutes(account), launchRoute(account), ...otherRoutes(account)],
     screen: blockedByFirewall,
     identify: (request) => {
-      if (keyOf(request) !== apiKey)
+      if (!isSameSecret(keyOf(request) ?? '', apiKey))
         throw lambdaError('global/invalid-api-key', 'API key was invalid, expired, or deleted.')
       if (state === 'inactive') throw lambdaError('global/account-inactive', 'Your account is inactive.')
       return `key ...${apiKey.slice(-4)}`

@@ -38,6 +38,8 @@ export class Disk {
   prepare(): void {
     mkdirSync(this.directory, { recursive: true })
     this.own(this.directory)
+    // The disk holds keys.
+    chmodSync(this.directory, 0o700)
     for (const folder of FOLDERS) this.make(folder)
     for (const folder of ['/tmp', '/var/tmp']) chmodSync(this.on(folder), 0o1777)
     chmodSync(this.on('/root'), 0o700)

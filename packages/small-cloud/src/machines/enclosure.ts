@@ -41,6 +41,8 @@ export interface Enclosure {
   run(command: EnclosedCommand): EnclosedProcess
   /** Returns the machine's living processes that descend from a matching one. */
   members(table: ProcessTable, isSeed: (process: HostProcess) => boolean): HostProcess[]
+  /** Whether a process of this host is one of the machine's, or descends from one; Linux only. */
+  owns(pid: number): boolean
   /** Resolves when every process is dead. */
   kill(): Promise<void>
   /** Calls the listener when the enclosure ends without `kill`. */

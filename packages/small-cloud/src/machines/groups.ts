@@ -15,7 +15,7 @@ import {
 import { MachineDead } from './errors'
 import { asUser, type MachineUser } from './host'
 import { Lookout } from './lookout'
-import { familyOf, readProcesses, signalProcesses, type HostProcess, type ProcessTable } from './processes'
+import { familyOf, lineageOf, readProcesses, signalProcesses, type HostProcess, type ProcessTable } from './processes'
 
 /** The name of the state folder when the unit does not set one. */
 const STATE = 'crucible'
@@ -119,6 +119,10 @@ export class Groups implements Enclosure {
   /** The processes that a reaper has adopted belong to its command. */
   members(table: ProcessTable, isSeed: (process: HostProcess) => boolean): HostProcess[] {
     return familyOf(table, isSeed).filter(({ pid }) => !this.reapers.has(pid))
+  }
+
+  owns(pid: number): boolean {
+    return lineageOf(pid).some((each) => this.reapers.has(each) || this.known.has(each))
   }
 
   async kill(): Promise<void> {

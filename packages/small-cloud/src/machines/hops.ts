@@ -1,18 +1,28 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import type { Socket } from 'node:net'
 
-/**
- * Returns how many hops a client of a loopback service is away from its machine: 1 for a process of the machine, 2 for one in a container,
- * which has a PID namespace below the machine's. `undefined` when the system does not show it.
- */
-export function hopsOf({
+/** Returns the process of a client of a loopback service; `undefined` when the system does not show it. */
+export function clientOf({
   localPort,
   remotePort,
 }: Pick<Socket, 'localPort' | 'remotePort'>): number | undefined {
   try {
     const inode = inodeOf(remotePort!, localPort!)
     const pid = inode === undefined ? undefined : holderOf(inode)
-    return pid === undefined ? undefined : depthOf(pid) - depthOf('self')
+    return pid === undefined ? undefined : Number(pid)
+  } catch {
+    // The host does not run Linux, or the process has ended.
+    return undefined
+  }
+}
+
+/**
+ * Returns how many hops a process is away from its machine: 1 for a process of the machine, 2 for one in a container, which has a PID
+ * namespace below the machine's. `undefined` when the system does not show it.
+ */
+export function hopsOf(pid: number): number | undefined {
+  try {
+    return depthOf(String(pid)) - depthOf('self')
   } catch {
     // The host does not run Linux, or the process has ended.
     return undefined

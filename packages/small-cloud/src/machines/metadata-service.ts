@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { hopsOf } from './hops'
+import { drawSecret } from '../keys'
+import { clientOf, hopsOf } from './hops'
 import type { MachineMetadata } from './metadata'
 
 const TOKEN_PATH = '/latest/api/token'
@@ -13,25 +14,36 @@ const TTL_MAX_SECONDS = 21_600
 const VERSION = /^(?:latest|1\.0|\d{4}-\d{2}-\d{2})$/
 
 interface MetadataOptions {
+  /** Whether a process of this host belongs to the machine. */
+  isOwn: (pid: number) => boolean
   hopLimit?: number | undefined
   monotonicMs?: (() => number) | undefined
 }
 
-/** The metadata of one machine on loopback, for holders of a token: only version 2 of the protocol. */
+/** Whether the system shows the process of a client; elsewhere, only the machine knows the path of its service. */
+const SHOWS_CLIENTS = process.platform === 'linux'
+
+/**
+ * The metadata of one machine on loopback, for holders of a token: only version 2 of the protocol. Only the machine's own processes get
+ * one, because every user of this host reaches the port.
+ */
 export class MetadataService {
+  private readonly path = SHOWS_CLIENTS ? '' : `/${drawSecret()}`
   private readonly tokens = new Map<string, number>()
   private readonly server: Server
 
   /** Hop limit of an answer with a token: 1 for the machine's own processes, 2 for its containers. */
   private readonly hopLimit: number
+  private readonly isOwn: (pid: number) => boolean
   /** Monotonic milliseconds. */
   private readonly monotonicMs: () => number
 
   constructor(
     private readonly metadata: MachineMetadata,
     private readonly userData: string,
-    { hopLimit = 1, monotonicMs = () => performance.now() }: MetadataOptions = {},
+    { isOwn, hopLimit = 1, monotonicMs = () => performance.now() }: MetadataOptions,
   ) {
+    this.isOwn = isOwn
     this.hopLimit = hopLimit
     this.monotonicMs = monotonicMs
     this.server = createServer((request, response) => this.answer(request, response))
@@ -41,7 +53,7 @@ export class MetadataService {
   async listen(): Promise<string> {
     this.server.listen(0, '127.0.0.1')
     await once(this.server, 'listening')
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}${this.path}`
   }
 
   async close(): Promise<void> {
@@ -54,8 +66,10 @@ export class MetadataService {
 
   private answer(request: IncomingMessage, response: ServerResponse): void {
     request.resume()
-    const path = decode(request.url ?? '/')
-    if (path === undefined) return refuse(response, 400)
+    const whole = decode(request.url ?? '/')
+    if (whole === undefined) return refuse(response, 400)
+    if (!whole.startsWith(this.path)) return refuse(response, 403)
+    const path = whole.slice(this.path.length)
     if (request.method === 'PUT')
       return path === TOKEN_PATH ? this.giveToken(request, response) : refuse(response, 405)
     if (request.method !== 'GET' && request.method !== 'HEAD') return refuse(response, 405)
@@ -67,10 +81,12 @@ export class MetadataService {
     response.end(text)
   }
 
-  /** Answers with a token. A request through a proxy gets none; an answer beyond the hop limit never arrives. */
+  /** Answers with a token. A stranger or a request through a proxy gets none; an answer beyond the hop limit never arrives. */
   private giveToken(request: IncomingMessage, response: ServerResponse): void {
     if (request.headers['x-forwarded-for'] !== undefined) return refuse(response, 403)
-    if ((hopsOf(request.socket) ?? 1) > this.hopLimit) return
+    const pid = clientOf(request.socket)
+    if (SHOWS_CLIENTS && (pid === undefined || !this.isOwn(pid))) return refuse(response, 403)
+    if (pid !== undefined && (hopsOf(pid) ?? 1) > this.hopLimit) return
     const asked = request.headers[TTL_HEADER]
     const ttlSeconds = typeof asked === 'string' && /^\d+$/.test(asked) ? Number(asked) : 0
     if (ttlSeconds < 1 || ttlSeconds > TTL_MAX_SECONDS) return refuse(response, 400)

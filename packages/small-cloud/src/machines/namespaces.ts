@@ -13,7 +13,7 @@ import {
 } from './enclosure'
 import { MachineDead } from './errors'
 import { asUser, findPrograms, probe, type MachineUser } from './host'
-import { familyOf, readProcesses, signalPid, type HostProcess, type ProcessTable } from './processes'
+import { familyOf, lineageOf, readProcesses, signalPid, type HostProcess, type ProcessTable } from './processes'
 
 const UNSHARE = [
   '--user',
@@ -173,6 +173,10 @@ class Namespaces implements Enclosure {
   members(table: ProcessTable, isSeed: (process: HostProcess) => boolean): HostProcess[] {
     const isLauncher = ({ pid }: HostProcess): boolean => this.launchers.has(pid)
     return familyOf(table, (one) => !isLauncher(one) && isSeed(one)).filter((one) => !isLauncher(one))
+  }
+
+  owns(pid: number): boolean {
+    return lineageOf(pid).some((each) => each === this.init || this.launchers.has(each))
   }
 
   async kill(): Promise<void> {

@@ -62,6 +62,13 @@ function read(path: string): string | undefined {
   }
 }
 
+/** Returns a process and its ancestors, the nearest first; Linux only. */
+export function lineageOf(pid: number): number[] {
+  const lineage: number[] = []
+  for (let at: number | undefined = pid; at !== undefined && at > 1; at = readStat(at)?.parent) lineage.push(at)
+  return lineage
+}
+
 /** Returns a process's own number, in the innermost of its namespaces. */
 export function innerPid(pid: number): number {
   const line = read(`/proc/${pid}/status`)?.match(/^NSpid:\s*(.*)$/m)?.[1]

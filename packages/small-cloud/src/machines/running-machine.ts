@@ -52,6 +52,7 @@ export class RunningMachine implements Machine {
   private readonly death = new AbortController()
   private readonly listeners: ((how: PowerOff) => void)[] = []
   private preparing: Promise<Parts> | undefined
+  private enclosure: Enclosure | undefined
   private parts: Parts | undefined
   private isUp = false
   private goingDown: Promise<void> | undefined
@@ -61,7 +62,10 @@ export class RunningMachine implements Machine {
 
   constructor(private readonly spec: MachineSpec) {
     this.id = spec.id
-    this.metadata = new MetadataService(spec.metadata, spec.userData, { hopLimit: spec.hopLimit })
+    this.metadata = new MetadataService(spec.metadata, spec.userData, {
+      hopLimit: spec.hopLimit,
+      isOwn: (pid) => this.enclosure?.owns(pid) === true,
+    })
     this.control = new Control((call) => this.answer(call))
     this.shutdown = new Shutdown(() => void this.shutDown())
   }
@@ -122,6 +126,7 @@ export class RunningMachine implements Machine {
     const disk = new Disk(this.spec.directory, user)
     disk.prepare()
     const enclosure = await this.enclose(user)
+    this.enclosure = enclosure
     this.metadataEndpoint = await this.metadata.listen()
     await this.fill(disk, enclosure)
     if (this.death.signal.aborted) throw new MachineDead(this.id)
@@ -169,15 +174,15 @@ export class RunningMachine implements Machine {
     // Containers without their own namespaces would share all processes with this host.
     const isIsolated = enclosure.kind === 'namespaces'
     const door = { port: await this.control.listen(), token: this.control.token }
+    // A file, because every user of this host can read the arguments of processes.
     writeFileSync(
-      `${folder}/docker.json`,
+      `${folder}/machine.json`,
       JSON.stringify({ isIsolated, gpuCount: gpus?.length ?? 0, ...door }),
     )
     await fillToolbox({
       folder,
       seenAs: enclosure.seenAs(TOOLBOX),
       hidden: enclosure.hidden,
-      ...door,
       managed: [...(onExit === undefined ? MANAGED : []), ...(gpus?.length ? ['nvidia-smi'] : [])],
       hasDocker: docker !== undefined,
     })

@@ -160,9 +160,6 @@ export interface Toolbox {
   seenAs: string
   /** Folders of this host that the machine does not see. */
   hidden: string[]
-  /** The port of the machine's manager for the programs of `OWN`. */
-  port: number
-  token: string
   /** The manager's programs that this machine has, such as `systemctl`. */
   managed: readonly string[]
   hasDocker: boolean
@@ -183,7 +180,7 @@ export async function fillToolbox(box: Toolbox): Promise<void> {
   for (const name of ['python3', 'python']) writeProgram(at('programs', name), `exec '${python}' "$@"`)
   const start = (script: string): string => `exec '${python}' -IS '${box.seenAs}/lib/${script}'`
   for (const name of box.managed)
-    writeProgram(at('bin', name), `${start('call.py')} ${box.port} ${box.token} ${name} "$@"`)
+    writeProgram(at('bin', name), `${start('call.py')} '${box.seenAs}' ${name} "$@"`)
   if (box.hasDocker) writeProgram(at('bin', 'docker'), `${start('docker.py')} '${box.seenAs}' "$@"`)
   makeReadable(box.folder)
 }

@@ -1,6 +1,7 @@
 /** Modal with Crucible's gateway in the workspace: the gateway's HTTP API, and the control plane for a gateway outside of this process. */
 import { z } from 'zod'
 import { HttpAnswer, route, type HttpRequest, type HttpRoute, type HttpService } from '../http/service'
+import { hasBearer, isSameSecret, type CloudKeys } from '../keys'
 import type { Provider, ProviderParts } from '../provider'
 import { ApiError } from '../wire/errors'
 import { jobRequest, key, volumeName, type JobRequest } from './documents'
@@ -10,9 +11,8 @@ import { MODAL_RATES } from './rates'
 import { ModalRefusal } from './refusal'
 import { Sandboxes, type Sandbox } from './sandboxes'
 
-const PROXY_TOKEN = { key: 'wk-test', secret: 'ws-test' }
-/** The agent of the control plane's only caller, which needs no token. */
-const CONTROL_AGENT = 'modal-control-plane'
+/** The name of the control plane's only caller. */
+const CONTROL_CALLER = 'modal-control-plane'
 const JOBS_APP = 'crucible-jobs'
 const GPUS_MAX = 10
 
@@ -20,7 +20,7 @@ export function createModal(parts: ProviderParts): Provider {
   const workspace = new Workspace(parts)
   return {
     service: workspace.service(),
-    credentials: { ...PROXY_TOKEN },
+    credentials: { ...parts.keys.modal },
     hosted: () => workspace.sandboxes.hosted(),
     instances: () => workspace.sandboxes.instances(),
     interrupt: (instance) => workspace.sandboxes.preempt(instance),
@@ -49,7 +49,7 @@ class Workspace {
     return {
       name: 'modal',
       routes: [...this.gatewayRoutes(), ...this.controlRoutes()],
-      identify,
+      identify: (request) => identify(request, this.parts.keys),
       wrongFields: (fields) =>
         new ApiError('invalid', fields.map(({ field, words }) => `${field}: ${words}`).join('; '), 422),
       unknownRoute: () => new ApiError('gateway', 'modal-http: not found', 404),
@@ -290,17 +290,17 @@ const control: typeof route = (action, where, definition) =>
     },
   })
 
-function identify({ url, headers }: HttpRequest): string {
+function identify({ url, headers }: HttpRequest, { modal, control: operator }: CloudKeys): string {
   if (url.startsWith('/control/')) {
-    if (headers['user-agent'] === CONTROL_AGENT) return CONTROL_AGENT
-    throw new ApiError('UNAUTHENTICATED', 'this address is for the control plane of tests', 401)
+    if (hasBearer(headers.authorization, operator)) return CONTROL_CALLER
+    throw new ApiError('UNAUTHENTICATED', 'the control plane needs the key of this cloud', 401)
   }
   const [id, secret] = [headers['modal-key'], headers['modal-secret']]
   if (id === undefined || secret === undefined)
     throw new ApiError('gateway', 'modal-http: missing credentials for proxy authorization', 401)
-  if (id !== PROXY_TOKEN.key || secret !== PROXY_TOKEN.secret)
+  if (!isSameSecret(`${String(id)}:${String(secret)}`, `${modal.key}:${modal.secret}`))
     throw new ApiError('gateway', 'modal-http: incorrect credentials for proxy authorization', 401)
-  return PROXY_TOKEN.key
+  return modal.key
 }
 
 function unknownKey(name: string): never {

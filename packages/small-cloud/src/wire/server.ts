@@ -1,6 +1,7 @@
 /** The HTTP server: one address on loopback for every service. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { hasBearer } from '../keys'
 import type { Dispatch } from './dispatch'
 
 /** Larger than any request of the services implemented here; objects go to the store. */
@@ -21,6 +22,8 @@ export interface ServerParts {
   store?: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
   /** The HTTP APIs of other providers, and public files, each below its own path. */
   fronts: readonly Front[]
+  /** The bearer token of requests below `/_sim/`. */
+  controlKey: string
   /** Handles requests below `/_sim/`. */
   control: (path: string, method: string, body: Buffer) => Promise<{ status: number; value: unknown }>
 }
@@ -78,6 +81,11 @@ export class WireServer {
   }
 
   private async serveControl(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (!hasBearer(request.headers.authorization, this.parts.controlKey)) {
+      request.resume()
+      response.writeHead(401, { 'content-type': 'application/json', 'www-authenticate': 'Bearer' })
+      return void response.end(JSON.stringify({ error: 'send the key of this cloud: authorization: Bearer KEY' }))
+    }
     const body = await readBody(request, response)
     if (body === undefined) return
     const { method = 'GET', url = '/' } = request

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import { hopsOf } from '../../src/machines/hops'
+import { clientOf, hopsOf } from '../../src/machines/hops'
 import { HAS_NAMESPACES } from './machines'
 
 /** Connects from a port to a service, and keeps the connection. */
@@ -49,6 +49,6 @@ describe('the hops of a client', () => {
     child = spawn('unshare', [...unshare, ...python], { ...user, cwd: '/', stdio: 'inherit' })
     const [atFar] = await connected
     expect(atFar.remotePort).toBe(atNear.remotePort)
-    expect([hopsOf(atNear), hopsOf(atFar)]).toEqual([0, 1])
+    expect([atNear, atFar].map((socket) => hopsOf(clientOf(socket)!))).toEqual([0, 1])
   })
 })

@@ -26,7 +26,7 @@ const FACTS = {
 } as const
 
 async function serve(metadata: MachineMetadata, userData = '', clock?: () => number) {
-  const service = new MetadataService(metadata, userData, { monotonicMs: clock })
+  const service = new MetadataService(metadata, userData, { monotonicMs: clock, isOwn: () => true })
   services.push(service)
   const endpoint = await service.listen()
   const take = async (ttl = '60', headers = {}) =>

@@ -30,8 +30,8 @@ describe('the advice to an account on the free plan', () => {
 describe('the plan of an account', () => {
   it.each(['free', 'paid'] as const)('is read over the wire: %s', async (plan) => {
     const { cloud } = await testCloud({ plan })
-    const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
-    const sts = new STSClient({ endpoint: cloud.endpoint, region: 'eu-west-1', credentials })
+    const { credentials, endpoint } = cloud
+    const sts = new STSClient({ endpoint, region: 'eu-west-1', credentials })
     const ask = () =>
       readPlan(sts, { endpoint: cloud.endpoint, signal: AbortSignal.timeout(patient(20_000)) })
     expect(await ask()).toBe(plan)

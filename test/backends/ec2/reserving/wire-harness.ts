@@ -11,6 +11,7 @@ import { patiently } from '../../harness'
 import type { ReservingHarness, TruePurchase } from '../../reserving-harness'
 import { CONFIG } from '../harness'
 import { BLOCK_TYPE, HOURLY_TYPE } from './harness'
+import { adoptKeys } from '../../../support/cloud-keys'
 
 const BLOCK_ZONE = 'us-east-1a'
 const GROUP = 'crucible-machine'
@@ -35,7 +36,7 @@ export class WireReservingHarness implements ReservingHarness {
     private readonly test: TestCloud,
     private readonly endpoint: string,
   ) {
-    Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' })
+    adoptKeys(test.cloud)
     this.reserving = this.reopen()
   }
 

@@ -1,7 +1,7 @@
 """Serves the gateway of `backends/modal/gateway` as Modal would, with the real `modal` package, until its standard input ends.
 
-Arguments: the address of the control plane in a small cloud, and the proxy token as KEY:SECRET. Prints one line of JSON with its
-address and that of Modal's control plane.
+Argument: the address of the control plane in a small cloud. The first line of standard input has the key of the cloud and the proxy token
+as JSON. Prints one line of JSON with its address and that of Modal's control plane.
 """
 
 import asyncio
@@ -32,16 +32,17 @@ def behind_proxy(app, servicer):
     return guarded
 
 
-async def main(control_plane, token):
+async def main(control_plane):
     import aiohttp
     import uvicorn
     from grpclib.server import Server
     from servicer import Servicer
     from small_cloud import SmallCloud
 
-    key, _, secret = token.partition(":")
+    given = json.loads(sys.stdin.readline())
+    key, secret = given["key"], given["secret"]
     async with aiohttp.ClientSession() as session:
-        servicer = Servicer(SmallCloud(control_plane, session), CREDENTIALS)
+        servicer = Servicer(SmallCloud(control_plane, given["controlKey"], session), CREDENTIALS)
         servicer.tokens[key] = ("of the tests", secret)
         grpc = Server([servicer])
         await grpc.start("127.0.0.1", 0)

@@ -15,14 +15,14 @@ class Refused(Exception):
 
 
 class SmallCloud:
-    def __init__(self, endpoint, session):
+    def __init__(self, endpoint, key, session):
+        self._headers = {"authorization": "Bearer " + key}
         self._endpoint = endpoint
         self._session: aiohttp.ClientSession = session
 
     async def call(self, method, path, body=None):
         """Returns the answer. Raises `Refused`, and `aiohttp.ClientError` when the answer is lost."""
-        headers = {"user-agent": "modal-control-plane"}
-        async with self._session.request(method, self._endpoint + path, json=None if method in ("GET", "DELETE") else body or {}, headers=headers) as answer:
+        async with self._session.request(method, self._endpoint + path, json=None if method in ("GET", "DELETE") else body or {}, headers=self._headers) as answer:
             text = await answer.text()
             found = json.loads(text) if text else {}
             if answer.status >= 400:

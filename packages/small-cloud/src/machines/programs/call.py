@@ -1,4 +1,4 @@
-"""A program of the machine that its manager answers: `call.py PORT TOKEN PROGRAM ARGUMENTS...`."""
+"""A program of the machine that its manager answers: `call.py FOLDER PROGRAM ARGUMENTS...`, with `machine.json` in the folder."""
 
 import json
 import os
@@ -21,9 +21,11 @@ def ask_manager(port, token, program, arguments):
 
 
 def main():
-    port, token, program = sys.argv[1:4]
+    folder, program = sys.argv[1:3]
     try:
-        answer = ask_manager(int(port), token, program, sys.argv[4:])
+        with open(os.path.join(folder, "machine.json"), encoding="utf-8") as file:
+            machine = json.load(file)
+        answer = ask_manager(machine["port"], machine["token"], program, sys.argv[3:])
     except OSError as error:
         sys.stderr.write("%s: the manager of this machine does not answer: %s\n" % (program, error))
         return 1

@@ -19,11 +19,11 @@ class DockerError(Exception):
 
 
 class World:
-    """`docker.json` in the folder of the machine's programs describes the machine, and the address for registry requests."""
+    """`machine.json` in the folder of the machine's programs describes the machine, and the address for registry requests."""
 
     def __init__(self, toolbox):
         self.toolbox = toolbox
-        with open(os.path.join(toolbox, "docker.json")) as file:
+        with open(os.path.join(toolbox, "machine.json")) as file:
             told = json.load(file)
         self.is_isolated = told["isIsolated"]
         self.gpu_count = told["gpuCount"]
