@@ -23,8 +23,11 @@ export interface Place {
 export async function openUiDoor(port: number | undefined, behind: Place): Promise<UiDoor> {
   const server = createServer((incoming, outgoing) => {
     const problem = problemOf(incoming)
-    if (problem === undefined) passOn(incoming, outgoing, behind)
-    else outgoing.writeHead(403, { 'content-type': 'text/plain' }).end(`${problem}\n`)
+    const path = pathOf(incoming.url ?? '/')
+    if (problem !== undefined) refuse(outgoing, 403, problem)
+    else if (path === undefined || !METHODS.includes(incoming.method ?? ''))
+      refuse(outgoing, 400, 'The Temporal Web UI of crucible dev takes no such requests.')
+    else passOn(incoming, outgoing, { ...behind, path })
   })
   const listening = await listenOn(server, port).catch((error: NodeJS.ErrnoException) => {
     throw notOpened(port, error)
@@ -64,9 +67,60 @@ function hostnameOf(url: string): string | undefined {
   }
 }
 
-function passOn(incoming: IncomingMessage, outgoing: ServerResponse, { host, port }: Place): void {
-  const { method, url, headers } = incoming
-  const inner = request({ host, port, method, path: url, headers }, (answer) => {
+const WITH_BODY = ['POST', 'PUT', 'PATCH']
+const METHODS = ['GET', 'HEAD', 'DELETE', 'OPTIONS', ...WITH_BODY]
+/** Headers of a request that the Web UI needs; others do not reach it. */
+const HEADERS = [
+  'accept',
+  'accept-language',
+  'authorization-extras',
+  'caller-type',
+  'content-type',
+  'cookie',
+  'if-modified-since',
+  'if-none-match',
+  'range',
+  'user-agent',
+  'x-csrf-token',
+]
+
+/** The path and query, written anew from their parts; undefined if a part leads elsewhere. Ids in paths contain encoded slashes. */
+function pathOf(url: string): string | undefined {
+  if (!url.startsWith('/')) return undefined
+  const at = url.indexOf('?')
+  try {
+    const parts = url
+      .slice(1, at < 0 ? url.length : at)
+      .split('/')
+      .map(decodeURIComponent)
+    if (parts.some((part, index) => isAstray(part) || (part === '' && index < parts.length - 1)))
+      return undefined
+    const query = at < 0 ? '' : new URLSearchParams(url.slice(at + 1)).toString()
+    return `/${parts.map(encodeURIComponent).join('/')}${query === '' ? '' : `?${query}`}`
+  } catch {
+    return undefined
+  }
+}
+
+function isAstray(part: string): boolean {
+  return part.split(/[/\\]/).some((each) => each === '.' || each === '..') || part.includes('\0')
+}
+
+function refuse(outgoing: ServerResponse, status: number, problem: string): void {
+  outgoing.writeHead(status, { 'content-type': 'text/plain' }).end(`${problem}\n`)
+}
+
+function passOn(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  { host, port, path }: Place & { path: string },
+): void {
+  const { method = 'GET' } = incoming
+  const known = Object.entries(incoming.headers).filter(([name]) => HEADERS.includes(name))
+  // The Web UI compares the origin of a request with its own address.
+  const { host: named, origin } = incoming.headers
+  const headers = { ...Object.fromEntries(known), host: named, ...(origin === undefined ? {} : { origin }) }
+  const inner = request({ host, port, method, path, headers }, (answer) => {
     outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
     answer.pipe(outgoing)
   })
@@ -75,7 +129,9 @@ function passOn(incoming: IncomingMessage, outgoing: ServerResponse, { host, por
     else outgoing.writeHead(502, { 'content-type': 'text/plain' }).end('The Web UI is not up.\n')
   })
   outgoing.on('close', () => inner.destroy())
-  incoming.pipe(inner)
+  // A body of another method would have no length, and be read as the next request.
+  if (WITH_BODY.includes(method)) incoming.pipe(inner)
+  else inner.end()
 }
 
 function notOpened(port: number | undefined, error: NodeJS.ErrnoException): Error {

@@ -6,11 +6,14 @@ import { openUiDoor, type UiDoor } from '../../../../cli/dev/temporal/ui-door'
 let ui: Server
 let door: UiDoor
 let seen: string[]
+/** Names of the headers of the last request that arrived. */
+let names: string[]
 
 beforeEach(async () => {
   seen = []
   ui = createServer((incoming, outgoing) => {
     seen.push(`${incoming.method} ${incoming.url}`)
+    names = Object.keys(incoming.headers)
     outgoing.end('the page')
   })
   await new Promise<void>((resolve) => ui.listen(0, '127.0.0.1', resolve))
@@ -22,16 +25,17 @@ afterEach(async () => {
   await new Promise((resolve) => ui.close(resolve))
 })
 
-function ask(headers: Record<string, string>, method = 'GET'): Promise<{ status: number; text: string }> {
+function ask(
+  headers: Record<string, string>,
+  method = 'GET',
+  path = '/api',
+): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
-    const asking = request(
-      { host: '127.0.0.1', port: door.port, path: '/api', method, headers },
-      (answer) => {
-        let text = ''
-        answer.on('data', (chunk) => (text += chunk))
-        answer.on('end', () => resolve({ status: answer.statusCode!, text }))
-      },
-    )
+    const asking = request({ host: '127.0.0.1', port: door.port, path, method, headers }, (answer) => {
+      let text = ''
+      answer.on('data', (chunk) => (text += chunk))
+      answer.on('end', () => resolve({ status: answer.statusCode!, text }))
+    })
     asking.on('error', reject).end()
   })
 }
@@ -57,6 +61,27 @@ describe('the door of the Web UI', () => {
     expect(seen).toEqual([])
     expect(await ask({ host, origin: `http://${host}` }, 'POST')).toMatchObject({ status: 200 })
   })
+
+  it.each([
+    [
+      '/api/v1/namespaces/default/workflows/job%2Fx?a=1&b=%20',
+      '/api/v1/namespaces/default/workflows/job%2Fx?a=1&b=+',
+    ],
+    ['/a/b/', '/a/b/'],
+  ])('passes %s on, written anew', async (path, arrived) => {
+    const headers = { host: 'localhost', 'x-forwarded-host': 'evil.example', 'x-csrf-token': 't' }
+    expect(await ask(headers, 'GET', path)).toMatchObject({ status: 200 })
+    expect(seen).toEqual([`GET ${arrived}`])
+    expect(names.sort()).toEqual(['connection', 'host', 'x-csrf-token'])
+  })
+
+  it.each(['/a/../b', '/a/%2e%2e/b', '/a/..%2fb', '/a//b', '/%zz', '/a%00', 'http://other/a'])(
+    'refuses the path %s',
+    async (path) => {
+      expect(await ask({ host: 'localhost' }, 'GET', path)).toMatchObject({ status: 400 })
+      expect(seen).toEqual([])
+    },
+  )
 
   it('says that the Web UI is down when it is', async () => {
     await new Promise((resolve) => ui.close(resolve))
