@@ -75,6 +75,12 @@ export const THREATS: readonly Threat[] = [
     proof: { file: 'test/storage/deployment-key.test.ts', tests: 'closeHome' },
   },
   {
+    from: 'another local user',
+    tries: 'use keys, ports or metadata of crucible dev --sim',
+    keeps: 'keys are drawn, and only their owner reads them',
+    proof: { file: 'test/small-cloud/other-users.test.ts', tests: 'another user of the host finds' },
+  },
+  {
     from: 'wrong key',
     tries: 'join as a worker or client',
     keeps: 'it must match the one on record in the store',
@@ -115,6 +121,15 @@ export const THREATS: readonly Threat[] = [
     tries: 'read or change other jobs in the store',
     keeps: 'its credentials cover one attempt',
     proof: { file: 'test/small-cloud/front.test.ts', tests: 'grants let a machine do' },
+  },
+  {
+    from: 'job on the small cloud',
+    tries: 'reach others or the host by paths, upload ids or copy sources in store requests',
+    keeps: 'requests are parsed, checked and written anew',
+    proof: {
+      file: 'test/small-cloud/front-attacks.test.ts',
+      tests: 'the front of the object store, asked with the grant of another job,',
+    },
   },
   {
     from: 'job on EC2',
