@@ -63,8 +63,7 @@ async function run(number: number): Promise<RetrainResult> {
   return runs[0]!.result!
 }
 
-const bought = async (): Promise<Bought[]> =>
-  (await deployment.ask('reservations')) as Bought[]
+const bought = async (): Promise<Bought[]> => (await deployment.ask('reservations')) as Bought[]
 
 it('buys capacity for each run, trains in it, gives it back, and compares with the model before', async () => {
   await crucible.json('schedule', 'create', 'retrain.yaml')

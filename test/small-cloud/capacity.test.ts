@@ -17,7 +17,10 @@ afterEach(async () => {
   await cloud?.stop()
 })
 
-function environmentAt({ endpoint, credentials }: Pick<Cloud, 'endpoint' | 'credentials'>): NodeJS.ProcessEnv {
+function environmentAt({
+  endpoint,
+  credentials,
+}: Pick<Cloud, 'endpoint' | 'credentials'>): NodeJS.ProcessEnv {
   const { PATH, LANG } = process.env
   return {
     PATH,
@@ -63,7 +66,10 @@ async function run(program: string, env: NodeJS.ProcessEnv): Promise<[number | n
       },
     })
     proxy = await startRecordingProxy(cloud.endpoint)
-    const [code, stderr, stdout] = await run('capacity.py', environmentAt({ endpoint: proxy.endpoint, credentials: cloud!.credentials }))
+    const [code, stderr, stdout] = await run(
+      'capacity.py',
+      environmentAt({ endpoint: proxy.endpoint, credentials: cloud.credentials }),
+    )
     expect([code, stderr]).toEqual([0, ''])
     expect(JSON.parse(stdout)).toEqual({
       bought: {

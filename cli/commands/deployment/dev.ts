@@ -282,7 +282,12 @@ const credentialsFile = (home: Home): string => join(placeOfCloud(home), 'creden
 
 function writeCredentials(home: Home, { cloud: { credentials } }: DevCloud): void {
   const { accessKeyId, secretAccessKey } = credentials
-  const lines = ['[default]', `aws_access_key_id = ${accessKeyId}`, `aws_secret_access_key = ${secretAccessKey}`, '']
+  const lines = [
+    '[default]',
+    `aws_access_key_id = ${accessKeyId}`,
+    `aws_secret_access_key = ${secretAccessKey}`,
+    '',
+  ]
   writePrivately(credentialsFile(home), lines.join('\n'))
 }
 

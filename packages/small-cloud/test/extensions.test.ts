@@ -26,7 +26,16 @@ import {
   TYPE,
   ZONE,
 } from './capacity'
-import { clientsOf, IMAGE, operatorOf, refusal, stopClouds, testCloud, type TestCloud, UP_MS } from './support'
+import {
+  clientsOf,
+  IMAGE,
+  operatorOf,
+  refusal,
+  stopClouds,
+  testCloud,
+  type TestCloud,
+  UP_MS,
+} from './support'
 
 afterEach(stopClouds)
 

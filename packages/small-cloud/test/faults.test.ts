@@ -8,7 +8,16 @@ import {
   type RunInstancesCommandInput,
 } from '@aws-sdk/client-ec2'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { clientsOf, IMAGE, operatorOf, refusal, stopClouds, testCloud, type TestCloud, UP_MS } from './support'
+import {
+  clientsOf,
+  IMAGE,
+  operatorOf,
+  refusal,
+  stopClouds,
+  testCloud,
+  type TestCloud,
+  UP_MS,
+} from './support'
 
 afterEach(stopClouds)
 

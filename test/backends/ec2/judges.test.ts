@@ -2,7 +2,7 @@
  * What backend, doctor and set-up send, and what the small cloud answers, judged by botocore's models of the services, which neither of the
  * two was made from. Skipped without a Python with boto3.
  */
-import { afterEach, beforeEach, expect, it, jest, describe } from '@jest/globals'
+import { afterEach, expect, it, jest, describe } from '@jest/globals'
 import type { CapacityRequest, OwnedReservation } from '../../../core/reservation/reservation'
 import { DAY_MS } from '../../../core/time/time'
 import { createAccountSetup } from '../../../backends/ec2/setup'

@@ -43,18 +43,14 @@ async function openPython(world: WorldText = {}): Promise<Gateway> {
   const { cloud, endpoint, token } = await openCloud(world)
   const python = join(pythonClients('modal-clients')!, 'python3')
   const { key, secret } = token
-  const child = spawn(
-    python,
-    ['-B', join(__dirname, 'python/serve.py'), `${endpoint}/control`],
-    {
-      env: {
-        PATH: process.env['PATH'],
-        HOME: '/nonexistent',
-        CRUCIBLE_GATEWAY_SECRETS: Object.keys(world.modal?.secrets ?? {}).join(','),
-      },
-      stdio: ['pipe', 'pipe', 'pipe'],
+  const child = spawn(python, ['-B', join(__dirname, 'python/serve.py'), `${endpoint}/control`], {
+    env: {
+      PATH: process.env['PATH'],
+      HOME: '/nonexistent',
+      CRUCIBLE_GATEWAY_SECRETS: Object.keys(world.modal?.secrets ?? {}).join(','),
     },
-  )
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
   child.stdin.write(`${JSON.stringify({ key, secret, controlKey: cloud.controlKey })}\n`)
   const errors: string[] = []
   child.stderr.on('data', (chunk) => errors.push(String(chunk)))

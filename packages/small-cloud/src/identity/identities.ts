@@ -132,7 +132,8 @@ export class Identities {
     const holder = this.holders.get(accessKeyId)
     if (holder === undefined) throw new IdentityProblem('unknown-key')
     const { credentials, principal } = holder
-    if (!isSameSecret(credentials.sessionToken ?? '', sessionToken ?? '')) throw new IdentityProblem('wrong-token')
+    if (!isSameSecret(credentials.sessionToken ?? '', sessionToken ?? ''))
+      throw new IdentityProblem('wrong-token')
     if (credentials.expiresAtMs !== undefined && credentials.expiresAtMs <= this.clock.nowMs())
       throw new IdentityProblem('expired-session')
     return { secretAccessKey: credentials.secretAccessKey, principal }

@@ -15,7 +15,14 @@ import {
 import { MachineDead } from './errors'
 import { asUser, type MachineUser } from './host'
 import { Lookout } from './lookout'
-import { familyOf, lineageOf, readProcesses, signalProcesses, type HostProcess, type ProcessTable } from './processes'
+import {
+  familyOf,
+  lineageOf,
+  readProcesses,
+  signalProcesses,
+  type HostProcess,
+  type ProcessTable,
+} from './processes'
 
 /** The name of the state folder when the unit does not set one. */
 const STATE = 'crucible'

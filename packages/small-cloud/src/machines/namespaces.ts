@@ -13,7 +13,14 @@ import {
 } from './enclosure'
 import { MachineDead } from './errors'
 import { asUser, findPrograms, probe, type MachineUser } from './host'
-import { familyOf, lineageOf, readProcesses, signalPid, type HostProcess, type ProcessTable } from './processes'
+import {
+  familyOf,
+  lineageOf,
+  readProcesses,
+  signalPid,
+  type HostProcess,
+  type ProcessTable,
+} from './processes'
 
 const UNSHARE = [
   '--user',

@@ -65,7 +65,8 @@ function read(path: string): string | undefined {
 /** Returns a process and its ancestors, the nearest first; Linux only. */
 export function lineageOf(pid: number): number[] {
   const lineage: number[] = []
-  for (let at: number | undefined = pid; at !== undefined && at > 1; at = readStat(at)?.parent) lineage.push(at)
+  for (let at: number | undefined = pid; at !== undefined && at > 1; at = readStat(at)?.parent)
+    lineage.push(at)
   return lineage
 }
 

@@ -173,12 +173,13 @@ export class RunningMachine implements Machine {
     const { gpus, docker, onExit } = this.spec
     // Containers without their own namespaces would share all processes with this host.
     const isIsolated = enclosure.kind === 'namespaces'
-    const door = { port: await this.control.listen(), token: this.control.token }
-    // A file, because every user of this host can read the arguments of processes.
-    writeFileSync(
-      `${folder}/machine.json`,
-      JSON.stringify({ isIsolated, gpuCount: gpus?.length ?? 0, ...door }),
-    )
+    const port = await this.control.listen()
+    const { token, gpuToken } = this.control
+    // Files, because every user of this host can read the arguments of processes.
+    const machine = { isIsolated, gpuCount: gpus?.length ?? 0, port, token }
+    writeFileSync(`${folder}/machine.json`, JSON.stringify(machine))
+    mkdirSync(`${folder}/gpu`)
+    writeFileSync(`${folder}/gpu/machine.json`, JSON.stringify({ port, token: gpuToken }))
     await fillToolbox({
       folder,
       seenAs: enclosure.seenAs(TOOLBOX),

@@ -179,8 +179,10 @@ export async function fillToolbox(box: Toolbox): Promise<void> {
   for (const [name, path] of findOrdinary(box.hidden)) symlinkSync(path, at('programs', name))
   for (const name of ['python3', 'python']) writeProgram(at('programs', name), `exec '${python}' "$@"`)
   const start = (script: string): string => `exec '${python}' -IS '${box.seenAs}/lib/${script}'`
-  for (const name of box.managed)
-    writeProgram(at('bin', name), `${start('call.py')} '${box.seenAs}' ${name} "$@"`)
+  for (const name of box.managed) {
+    const door = name === 'nvidia-smi' ? `${box.seenAs}/gpu` : box.seenAs
+    writeProgram(at('bin', name), `${start('call.py')} '${door}' ${name} "$@"`)
+  }
   if (box.hasDocker) writeProgram(at('bin', 'docker'), `${start('docker.py')} '${box.seenAs}' "$@"`)
   makeReadable(box.folder)
 }

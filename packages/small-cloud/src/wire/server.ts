@@ -84,7 +84,9 @@ export class WireServer {
     if (!hasBearer(request.headers.authorization, this.parts.controlKey)) {
       request.resume()
       response.writeHead(401, { 'content-type': 'application/json', 'www-authenticate': 'Bearer' })
-      return void response.end(JSON.stringify({ error: 'send the key of this cloud: authorization: Bearer KEY' }))
+      return void response.end(
+        JSON.stringify({ error: 'send the key of this cloud: authorization: Bearer KEY' }),
+      )
     }
     const body = await readBody(request, response)
     if (body === undefined) return

@@ -113,6 +113,7 @@ def _make_root(world, container):
     _bind(os.path.join(world.toolbox, "programs"), root + "/image/bin")
     if container.record["hasGpus"]:
         _bind(os.path.join(world.toolbox, "lib"), root + world.toolbox + "/lib")
+        _bind(os.path.join(world.toolbox, "gpu"), root + world.toolbox + "/gpu")
         _bind(os.path.join(world.toolbox, "bin/nvidia-smi"), root + "/image/gpu/nvidia-smi")
     for source, target in container.record["mounts"]:
         _bind(source, root + target)
