@@ -1,5 +1,11 @@
-import { CancellationScope, condition, defineSignal, setHandler } from '@temporalio/workflow'
-import { failureFrom, isNotAllowed, type Failure } from '../core/failure'
+import {
+  ApplicationFailure,
+  CancellationScope,
+  condition,
+  defineSignal,
+  setHandler,
+} from '@temporalio/workflow'
+import { carrying, failureFrom, isNotAllowed, type Failure } from '../core/failure'
 import { RETRY_SIGNAL } from '../core/messages'
 import { HOUR_MS, MINUTE_MS } from '../core/time/time'
 
@@ -66,7 +72,10 @@ export async function forever<T>(work: () => Promise<T>, page: TroublePage): Pro
       if (tries > 0) page.trouble(undefined)
       return done
     } catch (error) {
-      if (CancellationScope.current().consideredCancelled || isNotAllowed(error)) throw error
+      if (CancellationScope.current().consideredCancelled) throw error
+      // The workflow closes with the reason, and not with the failure of an activity.
+      if (isNotAllowed(error))
+        throw ApplicationFailure.create({ ...carrying(failureFrom(error)), nonRetryable: true })
       page.trouble(failureFrom(error))
     }
     await page.continueFresh?.()

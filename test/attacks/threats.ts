@@ -52,6 +52,33 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'Temporal client',
+    tries: 'run a job again after its end',
+    keeps: 'its record says that it is over',
+    proof: { file: STRANGERS, tests: 'a stranger who reaches the Temporal server runs no job again' },
+  },
+  {
+    from: 'Temporal client',
+    tries: "start a schedule's run by its copied input, a trigger in Temporal, or after its end",
+    keeps: 'each date and request is used up in the store',
+    proof: {
+      file: STRANGERS,
+      tests: 'a stranger who reaches the Temporal server starts no run of a schedule',
+    },
+  },
+  {
+    from: 'Temporal client',
+    tries: 'use a signed input, update or signal a second time',
+    keeps: 'the table below',
+    proof: { file: 'test/attacks/permissions.test.ts', tests: 'the table of signed inputs' },
+  },
+  {
+    from: 'Temporal client',
+    tries: 'appear among the jobs of crucible list',
+    keeps: 'it lists what the store knows',
+    proof: { file: STRANGERS, tests: 'a stranger who reaches the Temporal server is not among' },
+  },
+  {
+    from: 'Temporal client',
     tries: 'change signed arguments',
     keeps: 'the signature covers data, order, encoding and target',
     proof: { file: 'test/storage/payload-seal.test.ts', tests: 'PayloadSeal refuses' },

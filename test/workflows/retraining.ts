@@ -51,7 +51,10 @@ export interface RunHandle extends WorkflowHandle {
 }
 
 /** The next revision of the schedule, and a run that its owner asks for. */
-async function allowRun({ store }: Deployment, input: Omit<RetrainInput, 'revision'>): Promise<RetrainInput> {
+export async function allowRun(
+  { store }: Deployment,
+  input: Omit<RetrainInput, 'revision'>,
+): Promise<RetrainInput> {
   const nowMs = Date.now()
   const revision = (await readRevisions(store, SCHEDULE)).length + 1
   const revised = { ...input, revision }
@@ -67,13 +70,8 @@ async function allowRun({ store }: Deployment, input: Omit<RetrainInput, 'revisi
   return revised
 }
 
-/** Starts a run as the schedule does. */
-export async function startRun(
-  deployment: Deployment,
-  spec: Partial<RetrainSpec> = {},
-  id = '1',
-): Promise<RunHandle> {
-  const input = await allowRun(deployment, {
+export function inputOf(spec: Partial<RetrainSpec> = {}): Omit<RetrainInput, 'revision'> {
+  return {
     schedule: SCHEDULE,
     spec: { ...SPEC_BY_HAND, ...spec },
     bundle: null,
@@ -81,7 +79,16 @@ export async function startRun(
     owner: 'somebody',
     deployment: DEPLOYMENT_ID,
     uiUrl: UI_URL,
-  })
+  }
+}
+
+/** Starts a run as the schedule does. */
+export async function startRun(
+  deployment: Deployment,
+  spec: Partial<RetrainSpec> = {},
+  id = '1',
+): Promise<RunHandle> {
+  const input = await allowRun(deployment, inputOf(spec))
   const workflowId = `${retrainScheduleId(SCHEDULE)}-${id}`
   const handle = await deployment.client.workflow.start(WORKFLOW_TYPES.retrain, {
     workflowId,

@@ -1,12 +1,29 @@
 import { randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { Client, type WorkflowHandle } from '@temporalio/client'
+import type { ClientConfig } from '../../client/config'
+import { Context } from '../../client/context'
+import { listWithGaps } from '../../client/job/list'
 import { stampingInterceptors } from '../../core/stamping'
-import { attemptWorkflowId, backendQueue, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
+import {
+  attemptWorkflowId,
+  backendQueue,
+  ORCHESTRATOR_QUEUE,
+  retrainScheduleId,
+  SEARCH_ATTRIBUTES,
+  WORKFLOW_TYPES,
+} from '../../core/queues'
 import { PayloadSeal } from '../../storage/payload-seal'
-import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
+import { putRevision, readRuns } from '../../storage/schedules'
+import { testFolder } from '../support/folders'
+import { freshNamespace } from '../support/namespace'
+import { connectTo, quietWorkers, testServer, type TestConnection } from '../support/temporal'
 import { LONG, SPEC, statusOf, worldsOn, type Deployment } from './harness'
-import { running, TEST_LIMIT_MS } from './looks'
+import { eventually, running, TEST_LIMIT_MS } from './looks'
+import { allowRun, inputOf, SCHEDULE } from './retraining'
 
 jest.setTimeout(TEST_LIMIT_MS)
 
@@ -175,4 +192,117 @@ describe('a stranger who reaches the Temporal server', () => {
       expect(deployment.world.machines).toHaveLength(1)
     }),
   )
+
+  it(
+    'starts no run of a schedule by a copy of its signed input, also after the schedule was deleted',
+    inWorld({}, async (deployment) => {
+      const { client, namespace, store } = deployment
+      const input = await allowRun(deployment, inputOf())
+      const scheduleId = retrainScheduleId(SCHEDULE)
+      const action = {
+        type: 'startWorkflow' as const,
+        workflowType: WORKFLOW_TYPES.retrain,
+        workflowId: scheduleId,
+        taskQueue: ORCHESTRATOR_QUEUE,
+        args: [input],
+      }
+      const schedule = await client.schedule.create({ scheduleId, spec: {}, action })
+      await schedule.trigger()
+      await eventually(async () => (await readRuns(store, SCHEDULE, 1))[0]?.result?.state === 'trained')
+      // The schedule itself is a copy that anybody may read, and may trigger.
+      const held = await client.workflowService.describeSchedule({ namespace, scheduleId })
+      const { payloads } = held.schedule!.action!.startWorkflow!.input!
+      const stranger = copierOf(deployment, payloads!)
+      const begin = (date: string, args: object = {}): Promise<WorkflowHandle> =>
+        stranger.workflow.start(WORKFLOW_TYPES.retrain, {
+          workflowId: `${scheduleId}-${date}`,
+          taskQueue: ORCHESTRATOR_QUEUE,
+          args: [1],
+          ...args,
+        })
+      const startTime = [new Date(Date.UTC(new Date().getUTCFullYear(), 0, 1))]
+      for (const run of [
+        await begin('2030-01-01T00:00:00Z'),
+        await begin('2026-01-01T00:00:00Z', { searchAttributes: { TemporalScheduledStartTime: startTime } }),
+      ])
+        expect(await failureOf(run)).toMatch(/Nobody has asked for this run|was made, was not due/)
+      await schedule.trigger()
+      await eventually(async () => (await failedRuns(client)) === 3)
+      const deleted = { revision: 2, atMs: Date.now(), by: 'ada', kind: 'deleted' } as const
+      await putRevision(store, { ...deleted, input: { ...input, revision: 2 } })
+      expect(await failureOf(await begin('2030-01-02T00:00:00Z'))).toMatch(/was deleted by ada/)
+      expect(deployment.world.machines).toHaveLength(1)
+      expect(await readRuns(store, SCHEDULE, 9)).toHaveLength(1)
+    }),
+  )
+
+  it(
+    'runs no job again that is over, under its own id and within the hour',
+    inWorld({}, async (deployment) => {
+      const job = await deployment.submit()
+      await job.result()
+      const { events } = (await job.fetchHistory()) as unknown as { events: RawEvent[] }
+      const { payloads } = events[0]!.workflowExecutionStartedEventAttributes!.input
+      const again = await copierOf(deployment, payloads).workflow.start(WORKFLOW_TYPES.job, {
+        workflowId: job.workflowId,
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+        taskQueue: ORCHESTRATOR_QUEUE,
+        args: [1],
+      })
+      expect(await failureOf(again)).toMatch(/The job job-test is over/)
+      expect(deployment.world.machines).toHaveLength(1)
+    }),
+  )
+
+  it('is not among the jobs of a list', async () => {
+    const namespace = await freshNamespace(at.client.connection as never)
+    const folder = testFolder('strangers')
+    const config: ClientConfig = {
+      home: {
+        directory: folder,
+        storeUrl: pathToFileURL(join(folder, 'store')).href,
+        secretKeyFile: join(folder, 'secret.key'),
+      },
+      temporal: { connection: { address: testServer().address }, namespace },
+      owner: 'ada',
+      environment: {},
+    }
+    await writeFile(config.home.secretKeyFile, Buffer.alloc(32, 'k').toString('hex'), { mode: 0o600 })
+    const context = new Context(config, Date.now)
+    try {
+      const state = { [SEARCH_ATTRIBUTES.state]: ['running'], [SEARCH_ATTRIBUTES.name]: ['wages'] }
+      const stranger = new Client({ connection: at.client.connection, namespace })
+      for (const id of ['job/job-a', 'job/job-b'])
+        await stranger.workflow.start(WORKFLOW_TYPES.job, {
+          workflowId: id,
+          taskQueue: ORCHESTRATOR_QUEUE,
+          searchAttributes: state,
+          memo: { name: 'not signed' },
+        })
+      await eventually(async () => (await listWithGaps(context)).others === 2)
+      expect(await listWithGaps(context)).toEqual({ jobs: [], others: 2, incomplete: null })
+    } finally {
+      await context.close()
+    }
+  })
 })
+
+/** Sends these payloads in place of its arguments, as somebody who has copied them. */
+function copierOf({ namespace }: Deployment, payloads: object[]): Client {
+  const copying = {
+    encode: async () => payloads as never[],
+    decode: async <P>(decoded: P[]) => decoded,
+  }
+  return new Client({
+    connection: at.client.connection,
+    namespace,
+    dataConverter: { payloadCodecs: [copying] },
+  })
+}
+
+async function failedRuns(client: Client): Promise<number> {
+  let failed = 0
+  const query = `WorkflowType = '${WORKFLOW_TYPES.retrain}' AND ExecutionStatus = 'Failed'`
+  for await (const _ of client.workflow.list({ query })) failed += 1
+  return failed
+}
