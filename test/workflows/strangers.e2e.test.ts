@@ -106,15 +106,7 @@ describe('a stranger who reaches the Temporal server', () => {
         ).rejects.toMatchObject({ cause: { message: expect.stringMatching(/worker refused .*not signed/) } })
       }
       // Copied from the history, with its signature, under the activity's own id.
-      const copying = {
-        encode: async () => launch.input.payloads as never[],
-        decode: async <P>(payloads: P[]) => payloads,
-      }
-      const copier = new Client({
-        connection: at.client.connection,
-        namespace: deployment.namespace,
-        dataConverter: { payloadCodecs: [copying] },
-      })
+      const copier = copierOf(deployment, launch.input.payloads)
       await expect(
         copier.activity.execute('launch', {
           id: launch.activityId,
@@ -168,15 +160,7 @@ describe('a stranger who reaches the Temporal server', () => {
       await job.result()
       const { events } = (await job.fetchHistory()) as unknown as { events: RawEvent[] }
       const { payloads } = events[0]!.workflowExecutionStartedEventAttributes!.input
-      const copying = {
-        encode: async () => payloads as never[],
-        decode: async <P>(decoded: P[]) => decoded,
-      }
-      const copier = new Client({
-        connection: at.client.connection,
-        namespace: deployment.namespace,
-        dataConverter: { payloadCodecs: [copying] },
-      })
+      const copier = copierOf(deployment, payloads)
       const elsewhere = await copier.workflow.start(WORKFLOW_TYPES.job, {
         workflowId: 'job/job-other',
         taskQueue: ORCHESTRATOR_QUEUE,
@@ -301,8 +285,6 @@ function copierOf({ namespace }: Deployment, payloads: object[]): Client {
 }
 
 async function failedRuns(client: Client): Promise<number> {
-  let failed = 0
   const query = `WorkflowType = '${WORKFLOW_TYPES.retrain}' AND ExecutionStatus = 'Failed'`
-  for await (const _ of client.workflow.list({ query })) failed += 1
-  return failed
+  return (await client.workflow.count(query)).count
 }
