@@ -52,14 +52,14 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'Temporal client',
-    tries: 'run a job again after its end',
-    keeps: 'its record says that it is over',
+    tries: 'run an ended job again',
+    keeps: 'its record',
     proof: { file: STRANGERS, tests: 'a stranger who reaches the Temporal server runs no job again' },
   },
   {
     from: 'Temporal client',
-    tries: "start a schedule's run by its copied input, a trigger in Temporal, or after its end",
-    keeps: 'each date and request is used up in the store',
+    tries: "start a schedule's run by a copy or a trigger",
+    keeps: 'the store uses up each date',
     proof: {
       file: STRANGERS,
       tests: 'a stranger who reaches the Temporal server starts no run of a schedule',
@@ -67,14 +67,14 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'Temporal client',
-    tries: 'use a signed input, update or signal a second time',
+    tries: 'use anything signed again',
     keeps: 'the table below',
     proof: { file: 'test/attacks/permissions.test.ts', tests: 'the table of signed inputs' },
   },
   {
     from: 'Temporal client',
-    tries: 'appear among the jobs of crucible list',
-    keeps: 'it lists what the store knows',
+    tries: 'appear in crucible list',
+    keeps: 'the store must know it',
     proof: { file: STRANGERS, tests: 'a stranger who reaches the Temporal server is not among' },
   },
   {
