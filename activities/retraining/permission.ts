@@ -69,7 +69,7 @@ export async function usePermission(
     if (Math.abs(startedAtMs - atMs) <= TRIGGER_WITHIN_MS && (await uses(id))) return
   throw notAllowed(
     date === undefined
-      ? `Nobody has asked for this run of ${schedule}, or its request is used up.`
+      ? `No unused request or date allows this run of ${schedule}.`
       : `The run of ${schedule} for ${date.date} was made, was not due, or is no longer.`,
     `\`crucible schedule trigger ${schedule}\` and \`backfill\` start one.`,
   )

@@ -209,7 +209,7 @@ describe('a stranger who reaches the Temporal server', () => {
         await begin('2030-01-01T00:00:00Z'),
         await begin('2026-01-01T00:00:00Z', { searchAttributes: { TemporalScheduledStartTime: startTime } }),
       ])
-        expect(await failureOf(run)).toMatch(/Nobody has asked for this run|was made, was not due/)
+        expect(await failureOf(run)).toMatch(/No unused request or date|was made, was not due/)
       await schedule.trigger()
       await eventually(async () => (await failedRuns(client)) === 3)
       const deleted = { revision: 2, atMs: Date.now(), by: 'ada', kind: 'deleted' } as const
