@@ -92,6 +92,27 @@ const NO_GOLF = [
   message: 'Write the elements of the literal in place instead of spreading it.',
 }))
 
+const PRODUCT_SYNTAX = [
+  {
+    selector: "BinaryExpression[left.property.name='name'][right.value=/Error$/]",
+    message:
+      'Errors are known by their codes: see isCoded in core/errors.ts, and isTemporals in client/errors.ts.',
+  },
+  ...NO_GOLF,
+  {
+    selector:
+      "CallExpression[callee.object.name='AbortSignal'][callee.property.name='any'] CallExpression[callee.object.name='AbortSignal'][callee.property.name='timeout']",
+    message: 'Node may drop this timeout, so that it never fires: use limitedTo (backends/calls.ts).',
+  },
+]
+
+/** The wall clock steps, in either direction. */
+const NO_WALL_CLOCK_DURATIONS = {
+  selector: "BinaryExpression > CallExpression[callee.object.name='Date'][callee.property.name='now']",
+  message:
+    'Measure durations with performance.now(), and take the time for dates as an argument (docs/decisions/0063).',
+}
+
 export default tseslint.config(
   { ignores: ['**/dist/', 'node_modules/', 'coverage/', 'test/replay/histories/'] },
   eslint.configs.recommended,
@@ -136,21 +157,19 @@ export default tseslint.config(
         'error',
         { object: 'process', property: 'env', message: 'Read in config.ts files only.' },
       ],
-      'no-restricted-syntax': [
-        'error',
-        {
-          selector: "BinaryExpression[left.property.name='name'][right.value=/Error$/]",
-          message:
-            'Errors are known by their codes: see isCoded in core/errors.ts, and isTemporals in client/errors.ts.',
-        },
-        ...NO_GOLF,
-        {
-          selector:
-            "CallExpression[callee.object.name='AbortSignal'][callee.property.name='any'] CallExpression[callee.object.name='AbortSignal'][callee.property.name='timeout']",
-          message: 'Node may drop this timeout, so that it never fires: use limitedTo (backends/calls.ts).',
-        },
-      ],
+      'no-restricted-syntax': ['error', ...PRODUCT_SYNTAX, NO_WALL_CLOCK_DURATIONS],
     },
+  },
+  {
+    // Here an instant becomes a date that others read, or a date of others is compared.
+    files: [
+      'client/deadline.ts',
+      'service/grants.ts',
+      'backends/ec2/sdk/plan.ts',
+      'packages/small-cloud/src/{assemble,clock}.ts',
+      'packages/small-cloud/src/wire/server.ts',
+    ],
+    rules: { 'no-restricted-syntax': ['error', ...PRODUCT_SYNTAX] },
   },
   {
     // What a command or a backend needs is loaded when it is needed; the bundle of the quick commands understands `require` (docs/decisions/0009),

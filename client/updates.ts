@@ -1,3 +1,4 @@
+import { withLimit } from './deadline'
 import { randomUUID } from 'node:crypto'
 import { failureFrom } from '../core/failure'
 import { isFinal } from '../core/job/job'
@@ -115,7 +116,7 @@ async function tell(
   const client = await context.temporal()
   const handle = client.workflow.getHandle(jobWorkflowId(jobId))
   try {
-    return await client.withDeadline(Date.now() + UPDATE_LIMIT_MS, () =>
+    return await withLimit(client, UPDATE_LIMIT_MS, () =>
       handle.executeUpdate<UpdateReceipt, [object]>(name, { updateId: randomUUID(), args: args as [object] }),
     )
   } catch (error) {

@@ -32,7 +32,7 @@ export async function planHere(
       store,
       backends: [...config.backends.keys()],
       now: Date.now,
-      inputSizes: createInputSizes({ measurers: INPUT_MEASURERS, now: Date.now }),
+      inputSizes: createInputSizes({ measurers: INPUT_MEASURERS, monotonicMs: () => performance.now() }),
       timing: config.timing,
       askOffers: async (name, request, { image, signal } = {}) => {
         const backend = await makeBackend(config, name, { store, deployment })

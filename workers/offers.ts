@@ -20,7 +20,7 @@ const KEPT_MAX = 100
  */
 export function offersThroughWorkers(
   client: Client,
-  now: () => number,
+  monotonicMs: () => number,
   near: readonly BackendName[] = [],
 ): AskOffers {
   const askAnew: AskOffers = async (backend, request, { pins, image, asker } = {}) => {
@@ -38,7 +38,7 @@ export function offersThroughWorkers(
       throw new BackendError(reasonOf(backend, error), { cause: error })
     }
   }
-  const askShared = shared(now, askAnew)
+  const askShared = shared(monotonicMs, askAnew)
   return (backend, request, more) =>
     near.includes(backend)
       ? askAnew(backend, request, more)
@@ -53,16 +53,16 @@ function reasonOf(backend: string, error: unknown): ReturnType<typeof failureFro
 }
 
 /** Shares one request at a time for the same question; its answer serves all callers within a moment. */
-function shared(now: () => number, ask: AskOffers): AskOffers {
+function shared(monotonicMs: () => number, ask: AskOffers): AskOffers {
   const kept = new Map<string, { answer: Promise<BackendAnswer>; askedAtMs: number }>()
   return (backend, request, more) => {
     const key = JSON.stringify([backend, request, more?.pins, more?.image])
     const known = kept.get(key)
-    if (known !== undefined && now() - known.askedAtMs < FRESH_MS) return known.answer
+    if (known !== undefined && monotonicMs() - known.askedAtMs < FRESH_MS) return known.answer
     const answer = ask(backend, request, more)
     answer.catch(() => kept.delete(key))
     kept.delete(key)
-    kept.set(key, { answer, askedAtMs: now() })
+    kept.set(key, { answer, askedAtMs: monotonicMs() })
     const [oldest] = kept.keys()
     if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest)
     return answer

@@ -59,7 +59,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
     timing: config.timing,
     treasury: limitsAnybody(limits) ? treasury : undefined,
     publishRunner: runnerPublisher(store),
-    inputSizes: createInputSizes({ measurers: INPUT_MEASURERS, now }),
+    inputSizes: createInputSizes({ measurers: INPUT_MEASURERS, monotonicMs: () => performance.now() }),
     line: new WaitingLine({
       store,
       owners: ownersThrough(client),

@@ -120,7 +120,7 @@ async function createRole(
   }
   const backends = [...config.backends.keys()]
   await ensureGarbageCollection(client, { store, deployment, backends, logger })
-  const askOffers = offersThroughWorkers(client, Date.now, nearBackends(config))
+  const askOffers = offersThroughWorkers(client, () => performance.now(), nearBackends(config))
   return [
     await createOrchestrator({
       config,

@@ -25,7 +25,7 @@ const KEPT_MAX = 1_000
 
 interface InputSizesDeps {
   measurers: Readonly<Record<string, Measurer>>
-  now: () => number
+  monotonicMs: () => number
 }
 
 /**
@@ -33,17 +33,17 @@ interface InputSizesDeps {
  * plans measure nothing. Sizes are read with the permissions of this worker, which can differ from the job's: a size that the worker may
  * not read stays unknown.
  */
-export function createInputSizes({ measurers, now }: InputSizesDeps): InputSizes {
+export function createInputSizes({ measurers, monotonicMs }: InputSizesDeps): InputSizes {
   const known = new Map<string, { atMs: number; size: Promise<InputSize | undefined> }>()
   const sizeOf = (source: string, measure: MeasureInput): Promise<InputSize | undefined> => {
     const kept = known.get(source)
-    if (kept !== undefined && now() - kept.atMs < FRESH_MS) return kept.size
+    if (kept !== undefined && monotonicMs() - kept.atMs < FRESH_MS) return kept.size
     const size = measure(source, AbortSignal.timeout(PATIENCE_MS)).then(
       (found) => ({ source, ...found }),
       () => undefined,
     )
     known.delete(source)
-    known.set(source, { atMs: now(), size })
+    known.set(source, { atMs: monotonicMs(), size })
     const [oldest] = known.keys()
     if (known.size > KEPT_MAX && oldest !== undefined) known.delete(oldest)
     return size

@@ -227,7 +227,7 @@ async function checkGarbage({ context }: Patient): Promise<CheckFinding[]> {
   const last = await lastCollection(context)
   if (last === undefined) return [ok('nothing collected yet')]
   const { startedAtMs, verdicts = [], problem } = last
-  const agoMs = Date.now() - startedAtMs
+  const agoMs = context.now() - startedAtMs
   const ended = verdicts.filter(({ action }) => action === 'ended').length
   const told: CheckFinding[] = [
     ...(problem === undefined ? [] : [warning(`the last collection failed: ${problem}`, SEE_GARBAGE)]),

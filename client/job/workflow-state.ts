@@ -1,3 +1,4 @@
+import { withLimit } from '../deadline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client'
 import type { RecordEntry } from '../../core/job/record'
@@ -108,7 +109,7 @@ export async function describeJob(
 }
 
 function ask<T>(client: Client, question: () => Promise<T>): Promise<T> {
-  return client.withDeadline(Date.now() + ANSWER_LIMIT_MS, question)
+  return withLimit(client, ANSWER_LIMIT_MS, question)
 }
 
 /** Awaits an answer, and rejects after the limit. */

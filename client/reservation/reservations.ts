@@ -1,4 +1,5 @@
 /** Words to those who hold reserved capacity, or look for it. */
+import { withLimit } from '../deadline'
 import { randomInt, randomUUID } from 'node:crypto'
 import { defined } from '../../core/defined'
 import { failureFrom } from '../../core/failure'
@@ -134,7 +135,7 @@ async function tell(
   const handle = client.workflow.getHandle(reservationWorkflowId(id))
   const args: [object] = [{ ...update, by: context.config.owner }]
   try {
-    return await client.withDeadline(Date.now() + TELL_LIMIT_MS, () =>
+    return await withLimit(client, TELL_LIMIT_MS, () =>
       handle.executeUpdate<UpdateReceipt, [object]>(name, { updateId: randomUUID(), args }),
     )
   } catch (error) {

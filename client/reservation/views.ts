@@ -1,4 +1,5 @@
 /** State of requests for reserved capacity. */
+import { withLimit } from '../deadline'
 import { without } from '../../core/defined'
 import { reservationWorkflowId } from '../../core/queues'
 import {
@@ -85,7 +86,7 @@ async function liveStatus(context: Context, id: string): Promise<ReservationStat
   const client = await context.temporal()
   try {
     const handle = client.workflow.getHandle(reservationWorkflowId(id))
-    const [status, described] = await client.withDeadline(Date.now() + UPDATE_LIMIT_MS, () =>
+    const [status, described] = await withLimit(client, UPDATE_LIMIT_MS, () =>
       // The server answers the second request alone, the first one only with a worker.
       Promise.all([
         handle.query<ReservationStatus>(RESERVATION_QUERY).catch(() => undefined),

@@ -1,4 +1,5 @@
 /** Runs of retraining schedules: their present and past states, and requests to them. */
+import { withLimit } from '../deadline'
 import { randomUUID } from 'node:crypto'
 import { failureFrom } from '../../core/failure'
 import { STATUS_QUERY, type UpdateReceipt } from '../../core/messages'
@@ -128,14 +129,12 @@ async function runningOf(context: Context, held: ScheduleState | undefined): Pro
   if (held === undefined || held.running.length === 0) return []
   const client = await context.temporal()
   const found = await eachOf(held.running, (workflowId) =>
-    client
-      .withDeadline(Date.now() + STATUS_LIMIT_MS, () =>
-        client.workflow.getHandle(workflowId).query<RetrainStatus>(STATUS_QUERY),
-      )
-      .then(
-        (status) => ({ workflowId, status }),
-        () => undefined,
-      ),
+    withLimit(client, STATUS_LIMIT_MS, () =>
+      client.workflow.getHandle(workflowId).query<RetrainStatus>(STATUS_QUERY),
+    ).then(
+      (status) => ({ workflowId, status }),
+      () => undefined,
+    ),
   )
   return found.filter((run) => run !== undefined)
 }
@@ -237,7 +236,7 @@ export async function tellRun(
   const client = await context.temporal()
   const args = [{ by: context.config.owner, reason }]
   try {
-    return await client.withDeadline(Date.now() + UPDATE_LIMIT_MS, () =>
+    return await withLimit(client, UPDATE_LIMIT_MS, () =>
       client.workflow
         .getHandle(meant[0]!.workflowId)
         .executeUpdate<UpdateReceipt, [object]>(update, { updateId: randomUUID(), args: args as [object] }),

@@ -30,7 +30,7 @@ function stage(
         serverEnv: ['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'],
       },
     },
-    now: () => nowMs,
+    monotonicMs: () => nowMs,
   })
   return { sizes, asked, pass: (ms: number) => void (nowMs += ms) }
 }

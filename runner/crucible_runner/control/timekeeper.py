@@ -1,4 +1,4 @@
-"""The timekeeper: a process beside the runner that owns all that must not wait for work on a job's data.
+"""The timekeeper: a process next to the runner that owns all that must not wait for work on a job's data.
 
 It sends the beats, reads the control plane's documents and the provider's notices, and decides when the attempt must stop. The runner
 reports facts to it and learns from it when to stop. If the runner does not answer, whatever the cause, beats go on with its last facts, and
@@ -47,7 +47,7 @@ BEGIN_PATIENCE_MS = 60 * 60_000
 
 
 class _Machine(NamedTuple):
-    """What an attempt needs besides its order."""
+    """What an attempt needs in addition to its order."""
 
     clock: Clock
     memory: Memory

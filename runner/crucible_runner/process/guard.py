@@ -52,7 +52,7 @@ class Post(NamedTuple):
     group: Optional[str]
     """The control group of the runner's child processes, if one can be created."""
     timekeeper: int
-    """The process beside the runner that keeps its time."""
+    """The process next to the runner that keeps its time."""
     line: Line
     """The connection between the two."""
     tell_guard: Callable[[dict], None]

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { AttemptDocuments } from '../../../activities/documents'
 import type { SettleInput, Settlement } from '../../../core/activities'
 import { spendOver } from '../../../core/money/meter'
-import { CLOCK_SLACK_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
+import { CLOCK_SLACK_MS, DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { layout } from '../../../storage/layout'
 import { readRecords } from '../../../storage/record'
 import type { WorldOptions } from '../../backends/scripted/world'
@@ -167,6 +167,21 @@ describe('the settlement with a provider that does not confirm ends', () => {
     place.aheadMs = FENCE_MS + 1_000
     expect(await settle(input)).toMatchObject({ end: { kind: 'failed' } })
   })
+
+  it.each([2 * HOUR_MS, 30 * DAY_MS])(
+    'holds the job up while the machine beats, although a clock that was set %i ms ahead says that its lease has expired',
+    async (byMs) => {
+      const input = { ...inputOf(), timing: { ...QUICK, beatMs: 200 } }
+      await claim(input)
+      place.aheadMs = FENCE_MS + byMs
+      let seq = 0
+      const beating = setInterval(() => void place.beat(input.order, { seq: ++seq }), 50)
+      await until(() => seq > 1)
+      await expect(settle(input)).rejects.toMatchObject({ type: 'transient' })
+      clearInterval(beating)
+      expect(await settle(input)).toMatchObject({ end: { kind: 'failed' } })
+    },
+  )
 
   it('costs until it was first seen gone, however long the job was held up', async () => {
     const input = inputOf()
