@@ -168,6 +168,9 @@ export default tseslint.config(
       'backends/ec2/sdk/plan.ts',
       'packages/small-cloud/src/{assemble,clock}.ts',
       'packages/small-cloud/src/wire/server.ts',
+      'packages/small-cloud/src/s3/front.ts',
+      // Temporal gives workflows a clock of its own.
+      'workflows/**/*.ts',
     ],
     rules: { 'no-restricted-syntax': ['error', ...PRODUCT_SYNTAX] },
   },

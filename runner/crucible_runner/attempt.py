@@ -9,7 +9,7 @@ from .artifacts import GIB_MAX, Keeper
 from .checkpointing import Checkpointing
 from .context import Context
 from .control.beats import seq_of
-from .control.timekeeping import Timekeeping
+from .timekeeping import Timekeeping
 from .keys import parse_range
 from .logs.shipper import Shipper
 from .process.gpus import Gpus

@@ -49,7 +49,7 @@ def _run(options, post) -> int:
 
 
 def _keep_time(options, post) -> int:
-    from .control.timekeeper import keep_time
+    from .timekeeper import keep_time
 
     return keep_time(options, post)
 

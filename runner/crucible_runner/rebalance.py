@@ -4,7 +4,7 @@ from typing import Optional
 
 from .checkpointing import Checkpointing
 from .context import Context
-from .control.timekeeping import Timekeeping
+from .timekeeping import Timekeeping
 from .documents import dump
 from .paths import write_whole
 

@@ -7,7 +7,7 @@ from .attempt import Attempt
 from .clock import Clock
 from .context import Context
 from .control.claim import ClaimedElsewhere
-from .control.timekeeper import BEGIN_PATIENCE_MS
+from .timekeeper import BEGIN_PATIENCE_MS
 from .deadman import Deadman
 from .documents import ORDER, dump, parse
 from .endings import Ending

@@ -4,7 +4,7 @@ import signal
 
 from .clock import machine_age_ms
 from .context import Context
-from .control.timekeeping import Timekeeping
+from .timekeeping import Timekeeping
 from .documents import dump
 from .process import processes
 from .seals import unseal_grant

@@ -1,4 +1,4 @@
-"""The runner, one part of which holds Python's lock for CRUCIBLE_TEST_HOLD_SECONDS when it is first called, as a pathological regular expression does.
+"""The runner, whose one part holds the lock of Python for CRUCIBLE_TEST_HOLD_SECONDS at its first call, as a pathological regular expression does.
 
 CRUCIBLE_TEST_HELD names the part. The file `held` in the machine's folder appears when the part is held.
 """

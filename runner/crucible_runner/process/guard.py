@@ -12,7 +12,7 @@ import time
 import traceback
 from typing import Callable, List, NamedTuple, Optional
 
-from ..control.line import Line
+from ..line import Line
 from ..notices import file as notice_file
 from ..paths import Paths
 from . import cgroup, job_root, processes

@@ -13,26 +13,26 @@ import threading
 import time
 from typing import Callable, List, NamedTuple, Optional, Tuple
 
-from ..clock import Clock, machine_age_ms
-from ..deadman import OVERDUE_MS, LastDuties
-from ..documents import DRAIN, dump, parse
-from ..keys import Keys
-from ..notices import open_hint, open_source
-from ..paths import Paths, read_plain
-from ..process import processes
-from ..process.container import remove_container
-from ..process.guard import Options, Post
-from ..seals import unseal_grant
-from ..store.base import Store
-from ..store.opening import open_store
-from ..store.retry import Trouble
-from .beats import Beats
-from .lease import Lease
-from .limits import Limits, Spent
+from .clock import Clock, machine_age_ms
+from .control.beats import Beats
+from .control.lease import Lease
+from .control.limits import Limits, Spent
+from .control.memory import Memory, boot_id
+from .control.stop import Drain, Stop
+from .control.watch import Hint, Watch, watch_notice
+from .deadman import OVERDUE_MS, LastDuties
+from .documents import DRAIN, dump, parse
+from .keys import Keys
 from .line import Outbox
-from .memory import Memory, boot_id
-from .stop import Drain, Stop
-from .watch import Hint, Watch, watch_notice
+from .notices import open_hint, open_source
+from .paths import Paths, read_plain
+from .process import processes
+from .process.container import remove_container
+from .process.guard import Options, Post
+from .seals import unseal_grant
+from .store.base import Store
+from .store.opening import open_store
+from .store.retry import Trouble
 
 _LOOK_SECONDS = 0.1
 _ASK_MS = 1_000

@@ -5,10 +5,10 @@ import sys
 import threading
 from typing import Callable, Optional, Tuple
 
-from ..process.guard import Post
-from ..store.retry import GaveUp
-from .memory import Memory
-from .stop import Drain
+from .control.memory import Memory
+from .control.stop import Drain
+from .process.guard import Post
+from .store.retry import GaveUp
 
 _LOOK_SECONDS = 0.05
 # Facts are sent at least this often, so that a beat is never older than this by its content.
