@@ -1,5 +1,6 @@
 """The artifacts of a workload: its output directory and the patterns that the order names."""
 
+import hashlib
 import os
 import stat
 import threading
@@ -14,7 +15,7 @@ from .documents import is_utf8
 from .globs import remarks_about, search
 from .keys import Keys
 from .store.base import Store, StoreError
-from .store.retry import GaveUp, Pauses, Remark, Trouble
+from .store.retry import GaveUp, Pauses, Remark, Trouble, persist
 from .store.transfer import IsOver, upload_whole
 from .walls import NO_WALLS, Walls, path_of
 
@@ -230,6 +231,11 @@ class Keeper:
                 if is_over():
                     raise GaveUp("no time was left for %d artifacts" % len(waiting))
         self._trouble.passed()
+
+    def keep_text(self, name: str, text: bytes, is_over: IsOver) -> None:
+        """Keeps a short artifact of the runner itself. Raises `GaveUp` when time is over."""
+        persist(lambda: self._store.put(self._keys.artifact(name), text), is_over, self._trouble)
+        self.kept.append({"path": name, "sizeBytes": len(text), "sha256": hashlib.sha256(text).hexdigest()})
 
     def words_of(self, found: Dict[str, str]) -> str:
         """Returns a sentence about what is going to be kept, before the first byte is sent."""

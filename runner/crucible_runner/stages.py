@@ -20,6 +20,7 @@ from .report import result_of
 from .resuming import Resuming
 from .running import Running
 from .seals import read_key, unseal
+from .signing import SIGNATURE, signature_of, without_key
 from .store.bounded import bounded
 from .store.retry import GaveUp, persist
 from .store.transfer import IsOver
@@ -39,6 +40,8 @@ class Stages:
         self._missing: List[str] = []
         """Patterns of outputs that no file matches."""
         self._warning: Optional[dict] = None
+        self._result_key: Optional[str] = None
+        """Signs the return value of a function."""
 
     def run(self) -> None:
         """Runs the stages and puts the result."""
@@ -103,7 +106,7 @@ class Stages:
             fetcher.fetch(order["bundle"], paths.work, archive, stopping.patience)
         # Secrets come before the inputs, because they may contain the inputs' credentials.
         values = self._read_secrets()
-        secrets = {name: values[name] for name in order["secrets"]}
+        secrets, self._result_key = without_key({name: values[name] for name in order["secrets"]})
         cache = InputCache(default_folder(os.environ))
         inputs = Inputs(cache, context.clock, context.remark, stopping.patience)
         inputs.use_credentials(dict(order["env"], **secrets), os.environ.get("HOME"))
@@ -199,6 +202,9 @@ class Stages:
             found, remarks = find_artifacts(paths.output, paths.work, matches, keeper.walls)
             for remark in remarks:
                 context.remark(remark)
+            if self._result_key is not None:
+                # The runner writes this file, whatever a program of the job has written under its name.
+                found.pop(SIGNATURE, None)
             if found:
                 context.remark(keeper.words_of(found))
             outline = outline_of(paths.output, paths.work, matches)
@@ -206,9 +212,17 @@ class Stages:
             self._keep_outline(outline, is_over)
             if len(keeper.kept) < len(found):
                 context.remark("%d of %d artifacts are kept" % (len(keeper.kept), len(found)))
+            if self._result_key is not None:
+                self._sign_result(self._result_key, is_over)
         except Exception as error:  # folders nested too deeply, or any other error: the result must be put
             context.remark("artifacts cannot be read: %s" % error)
         self._artifacts = list(keeper.kept)
+
+    def _sign_result(self, key: str, is_over: IsOver) -> None:
+        keeper = self._attempt.keeper
+        signature = signature_of(key, self._context.options.attempt, keeper.kept)
+        if signature is not None:
+            bounded(lambda: keeper.keep_text(SIGNATURE, signature, is_over), is_over)
 
     def _keep_outline(self, outline: Outline, is_over: IsOver) -> None:
         """Keeps what makes a downloaded tree equal to the program's: permissions, times, empty folders and links to folders."""

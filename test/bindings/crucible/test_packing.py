@@ -7,6 +7,7 @@ from unittest import mock
 
 from crucible import Job, MLPlatform, PackingError, Requirements
 from crucible.functions import _is_decorator, modules, packing
+from crucible.functions.values import decode
 from truffle import Truffle
 from unit_support import InNotebook
 
@@ -34,10 +35,10 @@ class TestPacking(InNotebook):
         """The return value of a function that was packed, run in a process that knows nothing but the folder."""
         content, printed = self.run_packed(self.pack(function, *args, **kwargs), packing.COMMAND.replace("python3", sys.executable + " -B"))
         self.assertIsNotNone(content, printed)
-        _, head, data = content.split(b"\n", 2)
+        head, data = content.split(b"\n", 1)
         told = json.loads(head)
         self.assertIsNone(told["failure"], told)
-        return pickle.loads(data)
+        return decode(data) if told["form"] == "data" else pickle.loads(data)
 
     def refused(self, words, function, *args):
         with self.assertRaisesRegex(PackingError, words) as caught:

@@ -50,11 +50,11 @@ class InNotebook(InFolder):
         exec(compile(source, name, "exec"), vars(self.notebook))
         return vars(self.notebook)
 
-    def run_packed(self, folder, command="python3 -B function_main.py", key="k"):
+    def run_packed(self, folder, command="python3 -B function_main.py"):
         """Runs a packed function as the machine does; returns the file with its result, and what it printed."""
         output = self.folder / "output"
         output.mkdir(exist_ok=True)
-        env = {"PATH": os.environ["PATH"], "CRUCIBLE_OUTPUT_DIR": str(output), "FUNCTION_RESULT_KEY": key}
+        env = {"PATH": os.environ["PATH"], "CRUCIBLE_OUTPUT_DIR": str(output)}
         done = subprocess.run(["sh", "-c", command], cwd=str(folder), env=env, capture_output=True, text=True)
-        path = output / "crucible-function-result"
+        path = output / "crucible-function-result" / "value"
         return (path.read_bytes() if path.exists() else None), done.stdout + done.stderr

@@ -114,9 +114,11 @@ class Job(HasProgram, Generic[T]):
     def result(self, timeout_s: Optional[float] = None, trust_pickle: bool = False) -> Steps[T]:
         """Waits for the end of the job. Returns the return value of a function job, and for other jobs the `Status`.
 
-        Raises `JobFailed` if the job ends without success: of a function with the traceback of its exception. The return value is a
-        pickle, which can run any program when it is read. It is read only if this session submitted the job and the job has signed
-        it. ``trust_pickle=True`` reads that of another session: do that only if you trust everyone who can write to the object store.
+        Raises `JobFailed` if the job ends without success: of a function with the traceback of its exception. Read are values that
+        cannot run a program: plain data, your own dataclasses, named tuples and enumerations, arrays of NumPy, tensors, and tables of
+        pandas and Arrow. Anything else is a pickle, which can run any program on this computer: it raises `ResultError`, unless
+        ``trust_pickle=True``. Use that only if you trust the job, every program that it ran, and everyone who can write to the object
+        store.
         """
         status = yield from self._wait(checks.time_limit(timeout_s))
         from .functions.results import fetch_result, read_result

@@ -17,8 +17,7 @@ from .calls import HasProgram, Run, Steps, operation, options
 from .documents import read
 from .errors import CrucibleWarning
 from .functions import Function, Settings
-from .functions.crucible_function import KEY
-from .functions.results import new_key
+from .functions.results import KEY, OLD_KEY, new_key
 from .job import Job
 from .plans import Plan, plan_of
 from .records import Budget, Health, Listed
@@ -125,7 +124,7 @@ class MLPlatform(HasProgram):
         # The earlier job may be that of a function, which signs its result.
         key = None if from_job is None else new_key()
         with what.words() as (words, values):
-            document = yield Run(("submit", *words), values if key is None else {**values, KEY: key})
+            document = yield Run(("submit", *words), values if key is None else {**values, KEY: key, OLD_KEY: key})
         return Job(self._program, document["id"], warnings=warned(document), inferred=tuple(document["inferred"]), key=key)
 
     @operation

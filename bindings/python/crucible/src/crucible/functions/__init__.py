@@ -20,9 +20,8 @@ from ..job import Job
 from ..requirements import Requirements
 from ..submission import Files, Secrets, Submission, copy_files, secrets_of, warned
 from . import packing
-from .crucible_function import KEY
 from .loaded import keep_text
-from .results import new_key
+from .results import KEY, new_key
 
 T = TypeVar("T")
 

@@ -4,8 +4,7 @@ Two commands use it. ``python3 crucible_function.py`` checks that this Python ca
 ``function_main.py``, gets its values with `value` and calls `run`.
 """
 
-import hashlib
-import hmac
+import importlib
 import json
 import os
 import pickle
@@ -15,8 +14,9 @@ from types import TracebackType
 from typing import Any, Callable, Dict, NoReturn, Optional, Tuple
 
 MAIN = "function_main.py"
+#: The folder of the result among the artifacts, and the file of the function in it.
 RESULT = "crucible-function-result"
-KEY = "FUNCTION_RESULT_KEY"
+VALUE = "value"
 # Pickle protocol that every supported Python 3 reads.
 PROTOCOL = 4
 
@@ -29,8 +29,6 @@ def value(name: str) -> Any:
 
 def run(function: Callable[..., Any]) -> None:
     """Calls the function and keeps its value, or its exception, among the artifacts."""
-    # Programs that the function starts must not be able to sign another result.
-    key = os.environ.pop(KEY, "")
     function = getattr(function, "local", function)
     try:
         args, kwargs = _arguments()
@@ -40,15 +38,26 @@ def run(function: Callable[..., Any]) -> None:
 
             result = asyncio.run(_awaited(result))
     except Exception as error:
-        _fail(key, error)
+        _fail(error)
+    try:
+        data = importlib.import_module("crucible_values").encode(result)
+    except Exception as error:
+        # Programs of the user run here, so every exception is possible.
+        _keep_pickle(result, _message(error))
+    else:
+        _keep({"failure": None, "form": "data"}, data)
+
+
+def _keep_pickle(result: Any, reason: str) -> None:
+    """Keeps a value that is not data. Its reader decides whether to load a pickle."""
     try:
         data = pickle.dumps(result, PROTOCOL)
     except Exception as error:
         kind = type(result).__name__
         text = "it returned a %s, which cannot be sent back: %s: %s" % (kind, type(error).__name__, _message(error))
-        _keep(key, {"failure": "result", "message": text}, b"")
+        _keep({"failure": "result", "message": text}, b"")
         sys.exit("crucible: " + text)
-    _keep(key, {"failure": None}, data)
+    _keep({"failure": None, "form": "pickle", "reason": reason}, data)
 
 
 async def _awaited(result: Any) -> Any:
@@ -66,14 +75,14 @@ def _arguments() -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
         ) from error
 
 
-def _fail(key: str, error: Exception) -> NoReturn:
+def _fail(error: Exception) -> NoReturn:
     try:
         text = "".join(traceback.format_exception(type(error), error, _own(error.__traceback__)))
     except Exception:
         # Older versions of Python read more of the exception than its text, and stop if that fails.
         text = "".join(traceback.format_tb(_own(error.__traceback__))) + "%s: %s\n" % (type(error).__name__, _message(error))
     told: Dict[str, Any] = {"failure": "exception", "type": type(error).__name__, "message": _message(error), "traceback": text}
-    _keep(key, told, b"")
+    _keep(told, b"")
     sys.stderr.write(text)
     sys.exit(1)
 
@@ -91,13 +100,14 @@ def _own(frames: Optional[TracebackType]) -> Optional[TracebackType]:
     return frames.tb_next if frames is not None and frames.tb_next is not None else frames
 
 
-def _keep(key: str, told: Dict[str, Any], data: bytes) -> None:
-    """Writes one line of JSON and the pickle. Both are signed, with a key that only the job's machine and its sender have."""
-    head = json.dumps(dict(told, python=_version(), attempt=os.environ.get("CRUCIBLE_ATTEMPT"))).encode()
-    signature = hmac.new(key.encode(), head + b"\n" + data, hashlib.sha256).hexdigest().encode()
-    path = os.path.join(os.environ["CRUCIBLE_OUTPUT_DIR"], RESULT)
+def _keep(told: Dict[str, Any], data: bytes) -> None:
+    """Writes one line of JSON and the value. The runner of the machine signs the file when it keeps it."""
+    head = json.dumps(dict(told, version=2, python=_version())).encode()
+    folder = os.path.join(os.environ["CRUCIBLE_OUTPUT_DIR"], RESULT)
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, VALUE)
     with open(path + ".part", "wb") as file:
-        file.write(signature + b"\n" + head + b"\n" + data)
+        file.write(head + b"\n" + data)
     os.replace(path + ".part", path)
 
 
@@ -113,7 +123,7 @@ def check() -> None:
         compile(source, MAIN, "exec")
     except SyntaxError as error:
         text = "Python %s of the machine cannot read the function: %s" % (_version(), error)
-        _keep(os.environ.get(KEY, ""), {"failure": "python", "message": text}, b"")
+        _keep({"failure": "python", "message": text}, b"")
         sys.exit("crucible: " + text)
 
 

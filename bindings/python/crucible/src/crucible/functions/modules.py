@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Dict, Iterable, List, Optional, Set
 
 from ..errors import PackingError
-
-#: Packages that are installed on machines and need no others, so a module that is sent may import them.
-CARRIED = ("crucible", "truffle")
+from .crucible_values import CARRIED
 
 #: Size limit of all files that are sent with a function.
 BYTES_MAX = 64 * 1024 * 1024
@@ -34,7 +32,7 @@ def own_modules(names: Iterable[str]) -> Dict[str, Path]:
         if name in seen or name == "__main__":
             continue
         seen.add(name)
-        place = _place(name)
+        place = own_place(name)
         if place is None:
             continue
         for path in _files(place):
@@ -66,7 +64,7 @@ def imported(source: str) -> List[str]:
     return names
 
 
-def _place(name: str) -> Optional[Path]:
+def own_place(name: str) -> Optional[Path]:
     """The file or folder of an own module; None for one that is installed, part of Python, or not there."""
     try:
         module = sys.modules.get(name)

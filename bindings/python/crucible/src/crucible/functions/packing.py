@@ -25,6 +25,8 @@ from .sources import defined_name, global_names, namespace_of, source_of, submod
 
 HERE = Path(__file__).parent
 RUNNER = "crucible_function"
+#: The modules with which a function runs there.
+OWN_MODULES = (RUNNER, "crucible_values")
 MAIN = "function_main.py"
 VALUES = "function_values"
 
@@ -62,7 +64,8 @@ def pack(function: FunctionType, arguments: Tuple[Tuple[Any, ...], Dict[str, Any
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(str(path), str(copy))
     (folder / MAIN).write_text(text, encoding="utf-8")
-    shutil.copyfile(str(HERE / ("%s.py" % RUNNER)), str(folder / ("%s.py" % RUNNER)))
+    for one in OWN_MODULES:
+        shutil.copyfile(str(HERE / ("%s.py" % one)), str(folder / ("%s.py" % one)))
 
 
 def refuse_method(function: FunctionType) -> None:

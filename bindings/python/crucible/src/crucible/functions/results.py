@@ -6,16 +6,20 @@ import hashlib
 import hmac
 import json
 import pickle
+import re
 import secrets
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, NamedTuple, Optional
 
 from ..calls import Run, Steps
 from ..errors import CommandFailed, JobFailed, NotFoundError, ResultError
+from ..plain import plain
 from ..status import Status
-from .crucible_function import RESULT
+from .crucible_function import RESULT, VALUE
+from .values import Unreadable, decode
 
 if TYPE_CHECKING:
     from ..job import Job
@@ -27,8 +31,19 @@ DIFFERS = "differs from the job's file"
 #: How a file describes a failure: the kind, and its fields.
 _FIELDS = {None: (), "exception": ("type", "message", "traceback"), "result": ("message",), "python": ("message",)}
 
+#: The secret with which the runner signs a result (`runner/crucible_runner/signing.py`). No command of the job gets it.
+KEY = "FUNCTION_RESULT_SIGNING_KEY"
+
+#: The secret of jobs that version 0.1.0 submitted: their functions sign.
+OLD_KEY = "FUNCTION_RESULT_KEY"
+
 #: Bytes of the key that signs a result.
 KEY_BYTES = 32
+
+#: The file of the runner beside that of the function.
+SIGNATURE = "signature"
+
+_OLD_SIGNATURE = re.compile(b"[0-9a-f]{64}")
 
 
 def new_key() -> str:
@@ -36,8 +51,13 @@ def new_key() -> str:
     return secrets.token_hex(KEY_BYTES)
 
 
-#: The attempt that kept a result, and the file.
-Kept = Tuple[int, bytes]
+@dataclass(frozen=True)
+class Kept:
+    """A result among the artifacts: the attempt that kept it, and the files of its function and of its runner."""
+
+    attempt: int
+    content: bytes
+    signature: bytes = b""
 
 
 def fetch_result(job: Job[Any]) -> Steps[Optional[Kept]]:
@@ -56,7 +76,13 @@ def fetch_result(job: Job[Any]) -> Steps[Optional[Kept]]:
                 % job.id,
                 hint="It is not read. Check who can write to the object store.",
             ) from error
-        return int(document["artifacts"][0]["attempt"]), Path(folder, RESULT).read_bytes()
+        attempts = {str(one["path"]): int(one["attempt"]) for one in document["artifacts"]}
+        path = RESULT if RESULT in attempts else "%s/%s" % (RESULT, VALUE)
+        if path not in attempts:
+            return None
+        signed = Path(folder, RESULT, SIGNATURE)
+        signature = signed.read_bytes() if path != RESULT and signed.is_file() else b""
+        return Kept(attempts[path], Path(folder, path).read_bytes(), signature)
 
 
 def read_result(job: Job[Any], status: Status, kept: Optional[Kept], *, key: Optional[str], is_trusted: bool = False) -> Steps[Any]:
@@ -64,11 +90,11 @@ def read_result(job: Job[Any], status: Status, kept: Optional[Kept], *, key: Opt
 
     Args:
         kept: The answer of `fetch_result`.
-        key: The key that the job got to sign its result; None if another session submitted it.
-        is_trusted: Read the pickle without a key.
+        key: The key that the job's runner got to sign its result; None if another session submitted it.
+        is_trusted: Read a pickle too.
     """
     # An earlier attempt's failure says nothing about a later one.
-    if kept is None or (status.state != "succeeded" and kept[0] != status.attempt):
+    if kept is None or (status.state != "succeeded" and kept.attempt != status.attempt):
         ended = yield from job._failure(status)
         if status.state == "succeeded":
             raise ResultError(
@@ -76,44 +102,83 @@ def read_result(job: Job[Any], status: Status, kept: Optional[Kept], *, key: Opt
                 hint="Did its function end the program, with sys.exit(0) or os._exit(0), or replace it with os.exec? A function ends with `return`.",
             )
         raise ended
-    signature, head, data, told = _parts(job, kept[1])
-    if key is not None and not hmac.compare_digest(_signed(key, head, data), signature):
-        raise _foreign(job)
-    failure = yield from _failure(job, status, told)
+    found = _parts(job, kept, key)
+    failure = yield from _failure(job, status, found.told)
     if failure is not None:
         raise failure
     if status.state != "succeeded":
         raise (yield from job._failure(status))
-    if key is None and not is_trusted:
+    if found.told["form"] == "data":
+        return _decoded(job, found)
+    if not is_trusted:
+        reason = plain(found.told["reason"]).rstrip(".")
         raise ResultError(
-            "%s was submitted by another session, which has the key to check that its return value is genuine." % job.id,
-            hint="If you trust everyone who can write to the object store, read it with result(trust_pickle=True).",
+            "The return value of %s is not read: it is a pickle, because %s. A pickle can run any program on this computer." % (job.id, reason),
+            hint="Return plain data, arrays, tensors, tables or your own dataclasses. result(trust_pickle=True) loads the pickle: use it only "
+            "if you trust the job, every program that it ran, and everyone who can write to the object store.",
         )
-    return _unpickled(job, data, told)
+    return _unpickled(job, found)
 
 
-def _parts(job: Job[Any], content: bytes) -> Tuple[bytes, bytes, bytes, Dict[str, Any]]:
-    """Signature, head, pickle, and the parsed head."""
+class _Parts(NamedTuple):
+    told: Dict[str, Any]
+    data: bytes
+
+
+def _parts(job: Job[Any], kept: Kept, key: Optional[str]) -> _Parts:
+    """The parsed head, and the value. Raises `ResultError` for what another program may have written."""
     try:
-        signature, head, data = content.split(b"\n", 2)
-        told = json.loads(head)
-        fields = ("python", *_FIELDS[told["failure"]])
-        if not all(isinstance(told[name], str) for name in fields):
-            raise TypeError
+        first, _, rest = kept.content.partition(b"\n")
+        if _OLD_SIGNATURE.fullmatch(first):
+            head, data = rest.split(b"\n", 1)
+            is_signed = key is None or hmac.compare_digest(_signed(key, rest), first)
+            told = {**_told(head), "form": "pickle", "reason": "an older version of crucible-ml wrote it"}
+        else:
+            head, data = kept.content.split(b"\n", 1)
+            is_signed = key is None or hmac.compare_digest(_signed(key, signed_text(kept.attempt, kept.content)), kept.signature)
+            told = _told(head)
+            if told["failure"] is None and told.get("form") != "data" and (told.get("form") != "pickle" or not isinstance(told.get("reason"), str)):
+                raise ValueError
     except (ValueError, TypeError, KeyError, RecursionError):
         raise _foreign(job) from None
-    return signature, head, data, told
+    if not is_signed:
+        raise _foreign(job)
+    return _Parts(told, data)
+
+
+def _told(head: bytes) -> Dict[str, Any]:
+    told: Dict[str, Any] = json.loads(head)
+    if not all(isinstance(told[name], str) for name in ("python", *_FIELDS[told["failure"]])):
+        raise TypeError
+    return told
 
 
 def _foreign(job: Job[Any]) -> ResultError:
     return ResultError(
-        "The return value of %s is not signed by the job: another program may have written it." % job.id,
-        hint="It is not read. Check who can write to the object store.",
+        "The return value of %s is not signed by the job's machine: another program may have written it." % job.id,
+        hint="It is not read. Check who can write to the object store, and that the workers have the version of this package.",
     )
 
 
-def _signed(key: str, head: bytes, data: bytes) -> bytes:
-    return hmac.new(key.encode(), head + b"\n" + data, hashlib.sha256).hexdigest().encode()
+def signed_text(attempt: int, content: bytes) -> bytes:
+    """The text that a runner signs."""
+    return b"crucible-function-result\n%d\n%s" % (attempt, hashlib.sha256(content).hexdigest().encode())
+
+
+def _signed(key: str, text: bytes) -> bytes:
+    return hmac.new(key.encode(), text, hashlib.sha256).hexdigest().encode()
+
+
+def _decoded(job: Job[Any], found: _Parts) -> Any:
+    try:
+        return decode(found.data)
+    except Unreadable as error:
+        raise ResultError("The return value of %s cannot be read here: %s." % (job.id, plain(str(error)))) from None
+    except Exception as error:
+        raise ResultError(
+            "The return value of %s cannot be read here: %s: %s." % (job.id, type(error).__name__, plain(str(error)).rstrip(".")),
+            hint="It is damaged, or another program wrote it.",
+        ) from error
 
 
 def _failure(job: Job[Any], status: Status, told: Dict[str, Any]) -> Steps[Optional[JobFailed]]:
@@ -129,9 +194,10 @@ def _failure(job: Job[Any], status: Status, told: Dict[str, Any]) -> Steps[Optio
     return JobFailed("%s failed: %s." % (job.id, str(told["message"]).rstrip(".")), hint, details)
 
 
-def _unpickled(job: Job[Any], data: bytes, told: Dict[str, Any]) -> Any:
+def _unpickled(job: Job[Any], found: _Parts) -> Any:
+    told = found.told
     try:
-        return pickle.loads(data)
+        return pickle.loads(found.data)
     except Exception as error:
         here = "%d.%d.%d" % sys.version_info[:3]
         hint = "Install the packages here that the function used there."
