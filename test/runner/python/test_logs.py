@@ -1,6 +1,10 @@
 import base64
+import html
 import json
 import os
+import re
+import shlex
+import struct
 import time
 import unittest
 from unittest import mock
@@ -42,6 +46,62 @@ class RedactorTest(unittest.TestCase):
         for encoded in (quote(secret), quote(secret, safe=""), quote_plus(secret)):
             self.assertEqual(redactor.clean(("?key=%s&x" % encoded).encode()), b"?key=***&x")
 
+    def test_hides_a_secret_however_a_program_escapes_it(self):
+        secret = "s3cr3t/w\"ith'<more>&\\ü+😀 x"
+        raw = secret.encode("utf-8")
+        redactor = Redactor([secret])
+        forms = {
+            "hex": raw.hex(),
+            "upper hex": raw.hex().upper(),
+            "base16": base64.b16encode(b"ab" + raw).decode(),
+            "bytes of Python": repr(raw),
+            "text of Python": repr(secret),
+            "ascii": ascii(secret),
+            "unicode_escape": secret.encode("unicode_escape").decode(),
+            "JSON": json.dumps({"a": secret}),
+            "JSON with slashes": json.dumps(secret).replace("/", "\\/"),
+            "JSON in JSON": json.dumps(json.dumps({"a": json.dumps(secret)})),
+            "JSON, all escaped": "".join("\\u%04X" % unit for unit in struct.unpack("<%dH" % (len(secret.encode("utf-16-le")) // 2), secret.encode("utf-16-le"))),
+            "URL": quote(secret),
+            "URL in a URL": quote(quote(secret, safe=""), safe=""),
+            "URL, lower": quote(secret, safe="").lower(),
+            "URL, all escaped": "".join("%%%02x" % byte for byte in raw),
+            "a form": quote_plus(secret),
+            "HTML": html.escape(secret),
+            "HTML without quotes": html.escape(secret, quote=False),
+            "XML": secret.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("'", "&apos;").replace('"', "&quot;"),
+            "HTML, all decimal": "".join("&#%d;" % ord(one) for one in secret),
+            "HTML, all hex": "".join("&#x%X;" % ord(one) for one in secret),
+            "HTML by names": secret.replace("&", "&amp;").replace("/", "&sol;").replace("+", "&plus;"),
+            "shell": shlex.quote(secret),
+            "shell, backslashes": re.sub(r"([^\w])", r"\\\1", secret),
+            "shell, octal": "".join("\\%03o" % byte for byte in raw),
+            "C": "".join("\\x%02X" % byte for byte in raw),
+            "JSON of HTML": json.dumps(html.escape(secret)),
+        }
+        for before in range(5):
+            forms["base32 %d" % before] = base64.b32encode(b"u" * before + raw + b"!").decode()
+            forms["lower base32 %d" % before] = forms["base32 %d" % before].lower().rstrip("=")
+        for name, form in forms.items():
+            with self.subTest(name):
+                cleaned = redactor.clean_text("before %s, after" % form)
+                self.assertRegex(cleaned, r"^before .{0,24}\*\*\*.{0,16}, after$")
+                self.assertNotIn("more", cleaned)
+
+    def test_what_is_no_secret_stays_as_it_is(self):
+        text = 'a %41 &amp; &nothing; \\u0041 \\n C:\\dir "\\\\" %zz &#65; 100% \\ '
+        self.assertEqual(Redactor(["secret"]).clean_text(text), text)
+        self.assertEqual(Redactor(["secret"]).clean_text(text + "%73ecret&#65;"), text + "***&#65;")
+        data = bytes(range(256)) * 3
+        self.assertEqual(Redactor(["secret"]).clean(data), data)
+
+    def test_a_long_line_of_escapes_takes_no_longer_than_its_length(self):
+        redactor = Redactor(["\\" * 40 + "x", "&" * 40, "%" * 40])
+        for unit in (b"\\", b"&#38;", b"%25", b"&amp;", b"%2525", b"\\u005c"):
+            began = time.process_time()
+            redactor.clean(unit * (LINE_BYTES_MAX // len(unit)))
+            self.assertLess(time.process_time() - began, 1, unit)
+
 
 class LineSplitterTest(unittest.TestCase):
     def split(self, data, size, secrets=()):
@@ -65,6 +125,11 @@ class LineSplitterTest(unittest.TestCase):
             data = b"z" * (LINE_BYTES_MAX - offset) + b"the-secret" + b"z" * 100
             for size in (5, 4096, len(data)):
                 self.assertNotIn(b"secret", b"".join(self.split(data, size, ["the-secret"])))
+        escaped = "".join("&#x%04X;" % ord(one) for one in "the-secret").encode()
+        for offset in range(0, len(escaped), 7):
+            data = b"z" * (LINE_BYTES_MAX - offset) + escaped + b"z" * 100
+            lines = self.split(data, 4096, ["the-secret"])
+            self.assertEqual(b"z" * (LINE_BYTES_MAX - offset) + b"***" + b"z" * 100, b"".join(lines), offset)
 
     def test_a_bar_that_never_ends_takes_no_memory(self):
         splitter = LineSplitter(lambda: Redactor([]))
