@@ -83,7 +83,7 @@ const MARKS: Readonly<Record<AccountPart['state'], string>> = {
 
 function tellSurvey(cli: Cli, account: Account, { place, parts, remarks, quotas }: Survey): void {
   const { out } = cli
-  out.line(`Account ${placeInWords(place)}, as ${place.identity}\n`)
+  out.block(`Account ${placeInWords(place)}, as ${place.identity}\n`)
   out.table(
     ['RESOURCE', 'NAME', 'ACTION', 'REASON'],
     parts.map(({ what, name, state, remarks: why }) => [what, name, MARKS[state], why.join(', ')]),
@@ -138,7 +138,7 @@ function conclude(
   if (!isComplete) {
     cli.exitCode = permissions.length > 0 ? EXIT_CODES.permission : EXIT_CODES.failed
     if (permissions.length > 0)
-      out.line(
+      out.block(
         `\nYou lack the ${permissions.length === 1 ? 'permission' : 'permissions'} ${permissions.join(', ')}.`,
       )
     const missing = survey.parts.filter(({ state }) => state !== 'there' && state !== 'theirs')
@@ -151,11 +151,11 @@ function conclude(
   }
   const lines = Object.entries(survey.settings).map(([name, value]) => `export ${name}='${value}'`)
   if (settingsFile !== undefined) writeFileSync(settingsFile, `${lines.join('\n')}\n`)
-  out.line(
+  out.block(
     `\nThe account is ready. ${settingsFile === undefined ? 'Settings for client and workers:' : `Written to ${settingsFile}:`}\n`,
   )
   for (const line of lines) out.line(line)
-  out.line(cli.asCalled('\nThen start everything with `crucible dev`, and check it with `crucible doctor`.'))
+  out.block(cli.asCalled('\nThen start everything with `crucible dev`, and check it with `crucible doctor`.'))
 }
 
 function forAdministrators({ provider, flags }: Account): string {
@@ -173,7 +173,7 @@ export async function removeAccount(
   const signal = cli.interruption()
   const removal = await setup.removal(signal)
   const { place, parts } = removal
-  out.line(
+  out.block(
     `Account ${placeInWords(place)}, everything that set-up created under the prefix ${place.prefix}:\n`,
   )
   if (parts.length > 0)
@@ -184,7 +184,7 @@ export async function removeAccount(
   await checkObstacles(cli, removal)
   if (parts.length === 0 || dryRun === true) {
     out.json({ ...removal, steps: [], isComplete: parts.length === 0 })
-    return out.line(parts.length === 0 ? 'No resources found.' : '\nNothing was removed.')
+    return out.block(parts.length === 0 ? 'No resources found.' : '\nNothing was removed.')
   }
   const isWanted =
     yes ??
@@ -207,7 +207,7 @@ export async function removeAccount(
   out.json({ ...removal, steps, isComplete })
   if (signal.aborted) return out.note('Stopped before it was complete. Run it again: it continues from here.')
   if (left.some(({ did }) => did === 'failed')) cli.exitCode = EXIT_CODES.failed
-  out.line(
+  out.block(
     isComplete
       ? '\nEverything is removed.'
       : `\nNot removed: ${left.map(({ part }) => `${part.what} ${part.name}`).join(', ')}.`,

@@ -45,7 +45,7 @@ async function printLog(cli: Cli, jobId: string, options: LogOptions): Promise<v
   const { out } = cli
   for await (const line of readLogs(cli.context(), jobId, options)) {
     if (out.isJson) out.note(logText(line, { paint: out.paintNote }))
-    else out.line(logText(line, out))
+    else out.log(logText(line, out))
   }
 }
 

@@ -125,7 +125,7 @@ function show({ out }: Cli, { survives, summary, checks, changes }: Report): voi
 }
 
 export function showWrapped(out: Cli['out'], text: string, paint = (plain: string): string => plain): void {
-  out.line(paint(wrapped(text, Math.min(out.width, TABLE_WIDTH))))
+  out.block(paint(wrapped(text, Math.min(out.width, TABLE_WIDTH))))
 }
 
 /** Indent of a change, below its number. */
@@ -136,6 +136,6 @@ function showChange(out: Cli['out'], number: number, { text, yaml }: Change): vo
   const indent = (lines: string, by: number): string => lines.replaceAll('\n', `\n${' '.repeat(by)}`)
   const words = yaml === null ? text : `${text} Add to the job file:`
   const width = Math.min(out.width, TABLE_WIDTH) - CHANGE_AT
-  out.line(`  ${number}. ${indent(wrapped(words, width), CHANGE_AT)}`)
-  if (yaml !== null) out.line(`${' '.repeat(YAML_AT)}${indent(yaml, YAML_AT)}`)
+  out.block(`  ${number}. ${indent(wrapped(words, width), CHANGE_AT)}`)
+  if (yaml !== null) out.block(`${' '.repeat(YAML_AT)}${indent(yaml, YAML_AT)}`)
 }

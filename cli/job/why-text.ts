@@ -204,7 +204,7 @@ export function showWhatIf(out: Output, answer: WhatIfAnswer): void {
     ),
   )
   if (was.outcome === 'place' && now.outcome === 'place' && was.text === now.text)
-    out.line('\nThe place stays the same.')
+    out.block('\nThe place stays the same.')
   list(out, 'Ruled out now', ruledOut.map(rowInWords))
   list(out, 'Possible now', ruledIn.map(rowInWords))
 }

@@ -1,7 +1,8 @@
 import type TableLibrary from 'cli-table3'
 import { createColors } from 'picocolors'
 import type { Colors } from 'picocolors/types'
-import { plain, plainJson } from './plain'
+import { pictureOf } from '../../core/one-line'
+import { plain, plainJson, shown, uncoloured } from './plain'
 import { wrapProse } from './prose'
 import { fitTable, GAP } from './table'
 
@@ -56,6 +57,8 @@ export class Output {
   readonly paintNote: Colors
   readonly #stdout: Sink
   readonly #schema: string
+  readonly #hasColours: boolean
+  readonly #hasColoursInNotes: boolean
   readonly #warned = new Set<string>()
   readonly #simulated: readonly string[]
 
@@ -65,8 +68,10 @@ export class Output {
     this.#schema = schema
     this.stderr = stderr
     this.isJson = isJson
-    this.paint = createColors(isColourWanted && stdout.isTTY === true && !isJson)
-    this.paintNote = createColors(isColourWanted && stderr.isTTY === true)
+    this.#hasColours = isColourWanted && stdout.isTTY === true && !isJson
+    this.#hasColoursInNotes = isColourWanted && stderr.isTTY === true
+    this.paint = createColors(this.#hasColours)
+    this.paintNote = createColors(this.#hasColoursInNotes)
   }
 
   /** True when stdout is a terminal, so that it can be redrawn. */
@@ -89,15 +94,31 @@ export class Output {
     if (this.isJson) this.#stdout.write(`${plainJson(text)}\n`)
   }
 
-  /** A line of the answer; with --json, nothing. */
+  /** A line of the answer; with --json, nothing. A newline in it comes from a name or a message, and is shown. */
   line(text = ''): void {
-    if (!this.isJson) this.#stdout.write(`${plain(text)}\n`)
+    this.block(inOneLine(text))
+  }
+
+  /** Text of our own that has several lines. */
+  block(text: string): void {
+    if (!this.isJson) this.#stdout.write(`${this.#shown(text)}\n`)
+  }
+
+  /** A line of a job's log. */
+  log(text: string): void {
+    this.line(this.#hasColours ? text : uncoloured(text))
   }
 
   /** Sentences of the answer, which wrap at words in a terminal; further lines are indented. */
   prose(text: string, indent = 0): void {
     const width = widthOf(this.#stdout)
-    this.line(width === undefined ? text : wrapProse(text, width, indent))
+    const line = inOneLine(text)
+    this.block(width === undefined ? line : wrapProse(line, width, indent))
+  }
+
+  /** Colours in a file or a pipe are not ours, because `paint` has none there. */
+  #shown(text: string): string {
+    return this.#hasColours ? plain(text) : shown(text)
   }
 
   /** A line with its control sequences, for users who ask for that. */
@@ -108,13 +129,14 @@ export class Output {
   /** Help, which is also an answer. */
   help(text: string): void {
     this.json({ help: text })
-    this.line(text)
+    this.block(text)
   }
 
   /** A remark in addition to the answer. */
   note(text: string): void {
     const width = widthOf(this.stderr)
-    this.stderr.write(`${plain(width === undefined ? text : wrapProse(text, width))}\n`)
+    const safe = this.#hasColoursInNotes ? plain : shown
+    this.stderr.write(`${safe(width === undefined ? text : wrapProse(text, width))}\n`)
   }
 
   /** Warns in addition to the answer. A command that warns of the same thing at several steps warns once. */
@@ -134,7 +156,11 @@ export class Output {
     // A program that reads a pipe relies on every column, and on one line per row.
     const [first = []] = [options.flexible ?? []].flat()
     const fitting = this.#stdout.isTTY === true ? options : { flexible: first }
-    const fitted = fitTable({ head, rows: rows.map((row) => row.map(plain)) }, this.width, fitting)
+    const fitted = fitTable(
+      { head, rows: rows.map((row) => row.map((cell) => this.#cell(cell))) },
+      this.width,
+      fitting,
+    )
     const Table = require('cli-table3') as typeof TableLibrary
     const table = new Table({
       chars: BORDERLESS,
@@ -146,6 +172,11 @@ export class Output {
     for (const line of table.toString().split('\n')) this.line(line.trimEnd())
     if (fitted.leftOut.length === 0) return
     this.note(`Left out to fit ${this.width} columns: ${fitted.leftOut.join(', ')}. --json has everything.`)
+  }
+
+  /** A cell has one line and no tab, so that a row is one line of columns. */
+  #cell(text: string): string {
+    return inOneLine(this.#shown(text)).replaceAll('\t', pictureOf)
   }
 
   /** Columns of the terminal of stdout. */
@@ -170,6 +201,10 @@ export class Output {
 /** Names the simulated part of a deployment. */
 export function simulation(backends: readonly string[]): string {
   return `Simulated: ${backends.join(', ')} of \`crucible dev --sim\`. Nothing runs or costs at a provider.`
+}
+
+function inOneLine(text: string): string {
+  return text.replaceAll('\n', pictureOf)
 }
 
 /** Columns of a terminal; `undefined` for a file or a pipe. */

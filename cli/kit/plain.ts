@@ -1,3 +1,5 @@
+import { pictureOf } from '../../core/one-line'
+
 /**
  * Text from jobs (log lines, artifact names, messages) reaches the user's terminal. Sequences that move the cursor, set the title or the
  * clipboard, hide text or reverse its direction are shown, not executed; colours stay.
@@ -42,13 +44,14 @@ function isHarmless(parameters: string): boolean {
   return others.every((each) => HARMLESS_SGR.test(each))
 }
 
-function shown(text: string): string {
-  return text.replace(CONTROL, (control) => {
-    const code = control.charCodeAt(0)
-    // The Unicode control pictures are one column wide, as tables expect.
-    if (code < 0x20) return String.fromCharCode(0x2400 + code)
-    return code === 0x7f ? '\u2421' : '\ufffd'
-  })
+/** Text for a file or a pipe: also colours are shown. */
+export function shown(text: string): string {
+  return text.replace(CONTROL, pictureOf)
+}
+
+/** Text without its colours, which are left out; other sequences stay. */
+export function uncoloured(text: string): string {
+  return text.replace(SGR, (sequence, parameters: string) => (isHarmless(parameters) ? '' : sequence))
 }
 
 /** JSON that is safe for a terminal: also escapes characters that `JSON.stringify` leaves unescaped. */

@@ -1,5 +1,6 @@
 import { stringify } from 'yaml'
 import { CrucibleError, type ErrorKind } from '../../client/errors'
+import { csvRow } from '../kit/csv'
 import { errorDocument } from '../kit/endings'
 import type { Output, Sink } from '../kit/output'
 import { plain, plainJson } from '../kit/plain'
@@ -114,22 +115,15 @@ function sentence(text: string): string {
   return /[.!?]$/.test(begun) ? begun : `${begun}.`
 }
 
-/** RFC 4180, with a line of names even without rows. */
+/** CSV with a line of names even without rows. */
 function csv(columns: readonly string[], rows: readonly Row[]): string {
-  const lines = [columns, ...rows.map((row) => columns.map((name) => row[name] ?? null))]
-  return lines.map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join('')
+  const lines = [columns, ...rows.map((row) => columns.map((name) => textOf(row[name] ?? null)))]
+  return lines.map((cells) => `${csvRow(cells)}\r\n`).join('')
 }
 
 /** Lists are joined by semicolons; other structures are JSON. */
-function csvCell(cell: Cell): string {
-  const text =
-    cell === null
-      ? ''
-      : Array.isArray(cell) && cell.every((one) => typeof one !== 'object')
-        ? cell.join(';')
-        : typeof cell === 'object'
-          ? JSON.stringify(cell)
-          : String(cell)
-  const safe = plain(text)
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+function textOf(cell: Cell): string {
+  if (cell === null) return ''
+  if (Array.isArray(cell) && cell.every((one) => typeof one !== 'object')) return cell.join(';')
+  return typeof cell === 'object' ? JSON.stringify(cell) : String(cell)
 }

@@ -76,7 +76,7 @@ export async function showOfferings(session: Session, options: CapacityOptions):
         optional: ['Per Day', 'Hours'],
       })
       const { region, value } = byPrice[0]!
-      out.line('\nTo search for the cheapest for its hours, buy it once after your approval, and watch it:')
+      out.block('\nTo search for the cheapest for its hours, buy it once after your approval, and watch it:')
       out.line(`   ${reserveCommand(region, value)}`)
       out.line('Without Crucible:')
       out.line(`   ${purchaseCommand(region, value)}`)

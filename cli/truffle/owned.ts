@@ -172,7 +172,8 @@ function show(session: Session, out: Output, { kind, owned }: OwnedOfKind): void
     right: ['Count', 'Free', 'Total', 'Available', 'Duration'],
     optional: ['Usable Until', 'Region', 'Ends', 'Block ID'],
   })
-  if (isBlocks) out.line('\nUltraCluster Placement: Yes (AWS places every Capacity Block in an UltraCluster)')
+  if (isBlocks)
+    out.block('\nUltraCluster Placement: Yes (AWS places every Capacity Block in an UltraCluster)')
 }
 
 function terraformOf(found: readonly OwnedOfKind[], options: CapacityOptions): string {

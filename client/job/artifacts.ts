@@ -1,8 +1,9 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { lstat, mkdir, mkdtemp, rename, rm, rmdir, stat, symlink } from 'node:fs/promises'
+import { lstat, mkdtemp, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { RecordEntry } from '../../core/job/record'
+import { oneLine } from '../../core/one-line'
 import { parseOutputs } from '../../intake/documents'
 import { artifactVersions, newestArtifacts, type StoredArtifact } from '../../storage/artifacts'
 import { ignoreBadDocument, readDocument } from '../../storage/json'
@@ -12,9 +13,9 @@ import { eachOf } from '../../storage/parallel'
 import { readRecords } from '../../storage/record'
 import type { Context } from '../context'
 import { CrucibleError, toCrucibleError } from '../errors'
+import { FencedFolder } from './fenced-folder'
 import { submissionOf } from './history'
 import { noSuchJob } from './read-view'
-import { shape } from './shape'
 
 /** An artifact of a job. @public */
 export interface ArtifactView {
@@ -137,18 +138,20 @@ export async function downloadArtifacts(
   const artifacts = await findArtifacts(context, jobId, filter)
   const copies = artifacts.map((artifact) => copyOf(artifact, toFolder))
   if (!isForced) await refuseToReplace(copies)
-  const failures = await eachOf(copies, async (copy): Promise<FailedCopy[]> => {
-    try {
-      await download(context, copy)
-      return []
-    } catch (error) {
-      return [{ path: copy.path, reason: toCrucibleError(error).message }]
-    }
-  })
-  const failed = failures.flat()
   const { only = [], attempt } = filter
   const attempts = attempt === undefined ? await attemptsWithOutputs(context, jobId) : [attempt]
-  for (const each of attempts) await restoreTree(context, { jobId, attempt: each, only, copies, toFolder })
+  const failed = await FencedFolder.using(toFolder, async (folder) => {
+    const failures = await eachOf(copies, async (copy): Promise<FailedCopy[]> => {
+      try {
+        await download(context, copy, folder)
+        return []
+      } catch (error) {
+        return [{ path: copy.path, reason: toCrucibleError(error).message }]
+      }
+    })
+    for (const each of attempts) await restoreTree(context, { jobId, attempt: each, only, copies, folder })
+    return failures.flat()
+  })
   if (failed.length > 0) throw incomplete(failed, { toFolder, count: copies.length })
   return artifacts.map(({ key: _key, ...view }) => view)
 }
@@ -167,34 +170,34 @@ interface TreeTarget {
   attempt: number
   only: readonly string[]
   copies: readonly Copy[]
-  toFolder: string
+  folder: FencedFolder
 }
 
 /** Gives downloaded artifacts of an attempt their permissions and times, with its empty folders and links to folders. */
 async function restoreTree(
   { store }: Context,
-  { jobId, attempt, only, copies, toFolder }: TreeTarget,
+  { jobId, attempt, only, copies, folder }: TreeTarget,
 ): Promise<void> {
   const key = layout.outputs(jobId, attempt)
   const outputs = await readDocument(store, key, parseOutputs).catch(ignoreBadDocument)
   if (outputs === undefined) return
-  const targetOf = (path: string): string => join(toFolder, ...path.split('/'))
   const isWanted = ({ path }: { path: string }): boolean =>
     only.length === 0 || only.some((place) => isAt(path, place))
   const own = new Set(copies.filter((copy) => copy.attempt === attempt).map(({ path }) => path))
-  for (const { path, target } of outputs.links.filter(isWanted)) {
-    await mkdir(dirname(targetOf(path)), { recursive: true })
-    // A file of a newer attempt, or of an earlier download, stays.
-    await symlink(target, targetOf(path)).catch(unlessThere)
-  }
+  // A file of a newer attempt, or of an earlier download, stays.
+  await folder.makeLinks(outputs.links.filter(isWanted))
   const folders = outputs.folders.filter(isWanted)
-  for (const { path } of folders) await mkdir(targetOf(path), { recursive: true }).catch(unlessThere)
-  for (const entry of outputs.files) if (own.has(entry.path)) await shape(targetOf(entry.path), entry)
-  for (const entry of folders) await shape(targetOf(entry.path), entry)
+  for (const { path } of folders) await unlessTaken(folder.makeFolder(path))
+  for (const entry of outputs.files)
+    if (own.has(entry.path)) await unlessTaken(folder.shape(entry.path, entry))
+  for (const entry of folders) await unlessTaken(folder.shape(entry.path, entry))
 }
 
-function unlessThere(error: unknown): void {
-  if (!['EEXIST', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+/** A path of the tree whose place is taken is left out: its files have been reported. */
+async function unlessTaken(done: Promise<unknown>): Promise<void> {
+  await done.catch((error: unknown) => {
+    if (!(error instanceof CrucibleError)) throw error
+  })
 }
 
 /** An artifact that could not be downloaded. */
@@ -210,7 +213,7 @@ function incomplete(
   const copied = count - failed.length
   const lines = [
     `${failed.length} of ${count} files could not be downloaded; ${copied} ${copied === 1 ? 'is' : 'are'} in ${toFolder}.`,
-    ...failed.map(({ path, reason }) => `  ${path}: ${reason}`),
+    ...failed.map(({ path, reason }) => `  ${oneLine(path)}: ${oneLine(reason)}`),
   ]
   return new CrucibleError('failed', lines.join('\n'), {
     hint: 'Run the command again: it verifies existing files and downloads the rest.',
@@ -260,13 +263,10 @@ function copyOf(artifact: ArtifactView & { key: string }, toFolder: string): Cop
 
 async function refuseToReplace(copies: Copy[]): Promise<void> {
   const others = await eachOf(copies, async ({ target, sha256 }) => {
-    const isThere = await lstat(target).then(
-      () => true,
-      () => false,
-    )
-    return isThere && (sha256 === null || (await digestOf(target).catch(() => null)) !== sha256)
-      ? [target]
-      : []
+    const there = await lstat(target).catch(() => undefined)
+    if (there === undefined) return []
+    const isSame = there.isFile() && sha256 !== null && (await digestOf(target).catch(() => null)) === sha256
+    return isSame ? [] : [target]
   })
   const names = others.flat()
   if (names.length === 0) return
@@ -282,16 +282,15 @@ async function refuseToReplace(copies: Copy[]): Promise<void> {
 const NAMED_MAX = 5
 
 /** Downloads one file under a temporary name until it is complete and verified. */
-async function download({ store }: Context, { path, key, target, sha256 }: Copy): Promise<void> {
-  const temporary = `${target}.${randomUUID()}.part`
-  await mkdir(dirname(target), { recursive: true })
-  try {
+async function download(
+  { store }: Context,
+  { path, key, sha256 }: Copy,
+  folder: FencedFolder,
+): Promise<void> {
+  await folder.place(path, async (temporary) => {
     const isThere = await store.getFile(key, temporary)
     if (!isThere || (sha256 !== null && (await digestOf(temporary)) !== sha256)) throw damaged(path)
-    await rename(temporary, target)
-  } finally {
-    await rm(temporary, { force: true })
-  }
+  })
 }
 
 async function digestOf(path: string): Promise<string> {

@@ -1,6 +1,6 @@
-import { chmod, lstat, mkdir, readdir, realpath, rename, rm, rmdir, symlink } from 'node:fs/promises'
-import { basename, dirname, join, resolve, sep } from 'node:path'
-import type { Checkpoint, Manifest, ManifestFile, ManifestLink } from '../../core/job/checkpoint'
+import { chmod, lstat, mkdir, readdir, realpath, rename, rm, rmdir } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import type { Checkpoint, Manifest, ManifestFile } from '../../core/job/checkpoint'
 import { CHECKPOINT_PARSERS } from '../../intake/documents'
 import {
   checkpointFileKey,
@@ -12,9 +12,9 @@ import { faultOf } from '../../storage/checkpoint-digests'
 import { eachOf } from '../../storage/parallel'
 import type { Context } from '../context'
 import { CrucibleError } from '../errors'
+import { FencedFolder } from './fenced-folder'
 import { submissionWithId } from './find-job'
 import { noSuchJob } from './read-view'
-import { shape } from './shape'
 
 /** @public */
 export interface CheckpointDownload {
@@ -143,17 +143,11 @@ async function fetchInto(context: Context, source: Source, target: string): Prom
   if (before?.isDirectory() === false) await rm(part)
   await mkdir(part, { recursive: true })
   await removeStrays(part, manifest)
-  const checked = await eachOf(manifest.files, (file) => fetchFile(context, source, { file, part }))
-  const bad = [...checked.flat(), ...(await makeLinks(part, manifest.links ?? []))]
+  const bad = await FencedFolder.using(part, (folder) => fillIn(context, source, folder))
   if (bad.length > 0) {
     await rm(part, { recursive: true, force: true })
     return bad
   }
-  const { files, folders = [] } = manifest
-  const at = (path: string): string => join(part, ...path.split('/'))
-  for (const { path } of folders) await mkdir(at(path), { recursive: true })
-  for (const file of files) await shape(at(file.path), { ...file, mode: modeOf(file) })
-  for (const folder of folders) await shape(at(folder.path), folder)
   await rmdir(target).catch(() => undefined)
   await rename(part, target)
   return []
@@ -176,22 +170,37 @@ async function removeStrays(part: string, { files }: Manifest): Promise<void> {
   }
 }
 
+/** Returns the damaged files; without any, the folder has everything as the workload wrote it. */
+async function fillIn(context: Context, source: Source, folder: FencedFolder): Promise<BadFile[]> {
+  const { files, links = [], folders = [] } = source.manifest
+  const checked = await eachOf(files, (file) => fetchFile(context, source, { file, folder }))
+  const outside = await folder.makeLinks(links)
+  const bad = [
+    ...checked.flat(),
+    ...outside.map((path) => ({ path, reason: 'is a link that leads out of the checkpoint' })),
+  ]
+  if (bad.length > 0) return bad
+  for (const { path } of folders) await folder.makeFolder(path)
+  for (const file of files) await folder.shape(file.path, { ...file, mode: modeOf(file) })
+  for (const each of folders) await folder.shape(each.path, each)
+  return []
+}
+
 async function fetchFile(
   { store }: Context,
   { jobId, checkpoint }: Source,
-  { file, part }: { file: ManifestFile; part: string },
+  { file, folder }: { file: ManifestFile; folder: FencedFolder },
 ): Promise<BadFile[]> {
-  const path = join(part, ...file.path.split('/'))
-  const isThere = (await faultOf(path, file).catch(() => 'does not exist')) === undefined
-  if (!isThere) {
-    await mkdir(dirname(path), { recursive: true })
-    if (!(await store.getFile(checkpointFileKey(jobId, checkpoint, file), path)))
-      return [{ path: file.path, reason: 'is missing' }]
-    const reason = await faultOf(path, file)
-    if (reason !== undefined) return [{ path: file.path, reason }]
-  }
-  await chmod(path, modeOf(file))
-  return []
+  return folder.at(file.path, async (path) => {
+    if ((await faultOf(path, file).catch(() => 'does not exist')) !== undefined) {
+      if (!(await store.getFile(checkpointFileKey(jobId, checkpoint, file), path)))
+        return [{ path: file.path, reason: 'is missing' }]
+      const reason = await faultOf(path, file)
+      if (reason !== undefined) return [{ path: file.path, reason }]
+    }
+    await chmod(path, modeOf(file))
+    return []
+  })
 }
 
 /** The owner can always read, write and delete the downloaded files; others get no more access than the workload gave. */
@@ -201,19 +210,3 @@ function modeOf({ mode }: ManifestFile): number {
 
 const PERMISSIONS = 0o777
 const OWNER = 0o600
-
-/** Creates the links once all files exist. A link that leads out through another one is refused. */
-async function makeLinks(part: string, links: ManifestLink[]): Promise<BadFile[]> {
-  const made = links.map(({ path, target }) => ({ path, target, at: join(part, ...path.split('/')) }))
-  for (const { target, at } of made) {
-    await mkdir(dirname(at), { recursive: true })
-    await symlink(target, at)
-  }
-  const root = await realpath(part)
-  const checked = await eachOf(made, async ({ path, at }) => {
-    const end = await realpath(at).catch(() => undefined)
-    const isOutside = end !== undefined && end !== root && !end.startsWith(`${root}${sep}`)
-    return isOutside ? [{ path, reason: 'is a link that leads out of the checkpoint' }] : []
-  })
-  return checked.flat()
-}

@@ -19,6 +19,6 @@ export function define(command: Command, cli: Cli): void {
     .action((shell: Shell) => {
       const script = completionScript(makeProgram(cli, { isWanted: () => true }), shell)
       cli.out.json({ shell, script })
-      cli.out.line(script)
+      cli.out.block(script)
     })
 }

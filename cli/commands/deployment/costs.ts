@@ -7,6 +7,7 @@ import { monthOf } from '../../../core/money/treasury'
 import { formatDuration, HOUR_MS } from '../../../core/time/time'
 import type { Cli } from '../../cli'
 import { examples } from '../../examples'
+import { csvRow } from '../../kit/csv'
 import { NOTHING, plural, usd } from '../../kit/words'
 
 interface Options {
@@ -78,15 +79,11 @@ function cellsOf({ key, jobs, machineMs, costMicroUsd, listMicroUsd }: CostRow):
 }
 
 function printCsv({ out }: Cli, { by, rows }: Costs): void {
-  out.line([by, 'jobs', 'machine_hours', 'cost_usd', 'on_demand_usd'].join(','))
+  out.line(csvRow([by, 'jobs', 'machine_hours', 'cost_usd', 'on_demand_usd']))
   for (const { key, jobs, machineMs, costMicroUsd, listMicroUsd } of rows) {
     const dollars = (amount: number | null): string =>
       amount === null ? '' : String(amount / MICRO_USD_PER_USD)
     const hours = (machineMs / HOUR_MS).toFixed(4)
-    out.line([quoted(key), jobs, hours, dollars(costMicroUsd), dollars(listMicroUsd)].join(','))
+    out.line(csvRow([key, String(jobs), hours, dollars(costMicroUsd), dollars(listMicroUsd)]))
   }
-}
-
-function quoted(text: string): string {
-  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

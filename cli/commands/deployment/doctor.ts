@@ -37,7 +37,10 @@ async function doctor(cli: Cli): Promise<void> {
   const warnings = findings.filter(({ status }) => status === 'warning').length
   if (errors > 0) cli.exitCode = EXIT_CODES.failed
   out.json({ isHealthy: errors === 0, findings })
-  for (const finding of findings) out.line(lineOf(cli, finding))
+  for (const { remedy, ...finding } of findings) {
+    out.line(lineOf(cli, finding))
+    if (remedy !== undefined) out.line(`${' '.repeat(26)}${cli.asCalled(remedy)}`)
+  }
   out.line()
   out.line(
     errors + warnings === 0
@@ -46,9 +49,8 @@ async function doctor(cli: Cli): Promise<void> {
   )
 }
 
-function lineOf(cli: Cli, { check, status, message, remedy }: Finding): string {
+function lineOf(cli: Cli, { check, status, message }: Omit<Finding, 'remedy'>): string {
   const { green, yellow, red } = cli.out.paint
   const mark = { ok: green('ok     '), warning: yellow('warning'), error: red('error  ') }[status]
-  const line = `${mark}  ${check.padEnd(15)}  ${message}`
-  return remedy === undefined ? line : `${line}\n${' '.repeat(26)}${cli.asCalled(remedy)}`
+  return `${mark}  ${check.padEnd(15)}  ${message}`
 }

@@ -66,7 +66,7 @@ async function logs(cli: Cli, meant: string, asked: Options): Promise<void> {
     const text = logText(line, out)
     const shown = timestamps === true ? `${line.attempt} ${formatInstant(line.t)} ${text}` : text
     if (raw === true) out.raw(shown)
-    else out.line(shown)
+    else out.log(shown)
   }
   if (options.signal?.aborted === true) return tellOnInterrupt(cli, jobId)
   if (count === 0 && attempt !== undefined) await checkAttempt(cli, jobId, attempt)

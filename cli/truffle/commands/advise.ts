@@ -166,10 +166,10 @@ const KINDS: Readonly<Record<Advice['kind'], string>> = {
 function show(session: Session, out: Output, advice: Advice): void {
   out.line(session.title('🧭', `${advice.useCase}: ${KINDS[advice.kind]}`))
   for (const reason of advice.reasons) out.line(`   ${reason}`)
-  out.line('\nCommon misreadings:')
+  out.block('\nCommon misreadings:')
   for (const correction of advice.corrections) out.line(`   ${correction}`)
-  out.line('\nNext:')
+  out.block('\nNext:')
   for (const one of advice.commands) out.line(`   ${one}`)
-  out.line('\nSource:')
+  out.block('\nSource:')
   for (const source of advice.sources) out.line(`   ${source}`)
 }

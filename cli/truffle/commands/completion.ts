@@ -22,7 +22,7 @@ export function define(command: Command, session: Session): void {
         columns: ['shell', 'script'],
         unanswered: [],
         notes: [],
-        show: (out) => out.line(script),
+        show: (out) => out.block(script),
       })
     })
 }

@@ -108,7 +108,7 @@ async function quotas(session: Session, given: string[], options: Options): Prom
         { right: ['Limit', 'In Use', 'Free'], flexible: ['Request'], optional: ['Code'] },
       )
       if (commands.length > 0)
-        out.line(`\nTo ask for more:\n${commands.map((one) => `   ${one}`).join('\n')}`)
+        out.block(`\nTo ask for more:\n${commands.map((one) => `   ${one}`).join('\n')}`)
     },
   })
 }

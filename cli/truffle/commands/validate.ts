@@ -257,13 +257,13 @@ function show(
   out.line(`   ${wish.count}x ${wish.type} for ${wish.days} ${wish.days === 1 ? 'day' : 'days'}, ${start}`)
   for (const line of missing) out.line(`   ${line}`)
   for (const option of options.slice(0, SHOWN_MAX)) showOption(out, option)
-  if (options.length > SHOWN_MAX) out.line(`\n   ${options.length - SHOWN_MAX} more; --json has all.`)
+  if (options.length > SHOWN_MAX) out.block(`\n   ${options.length - SHOWN_MAX} more; --json has all.`)
   for (const option of rejected) {
     const name = option.id === undefined ? KINDS[option.kind] : `${KINDS[option.kind]} ${option.id}`
-    out.line(`\nNot usable: ${name} in ${option.zone}`)
+    out.block(`\nNot usable: ${name} in ${option.zone}`)
     for (const obstacle of option.obstacles) out.line(`   ${obstacle}`)
   }
-  out.line(`\nNext: ${next}`)
+  out.block(`\nNext: ${next}`)
 }
 
 function showOption(out: Output, option: RunOption): void {

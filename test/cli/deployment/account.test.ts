@@ -31,6 +31,7 @@ function stage(parts: AccountPart[]): { cli: Cli; lines: string[]; setup: Accoun
   const say = (line = ''): void => void lines.push(line)
   const out = {
     line: say,
+    block: say,
     note: say,
     json: () => undefined,
     table: () => undefined,

@@ -85,8 +85,8 @@ describe('the output', () => {
     expect(raw.stdout.text).toBe(`${text}\n`)
   })
 
-  it('keeps colours, and ends them with their line', () => {
-    const { out, stdout } = made()
+  it('keeps colours of a terminal, and ends them with their line', () => {
+    const { out, stdout } = made({ columns: 80 })
     out.line('\u001b[1;38;5;208mloss\u001b[0m 0.1')
     out.line('\u001b[31mred')
     out.line('\u001b[31mred\u001b[39m')
@@ -96,6 +96,32 @@ describe('the output', () => {
       '\u001b[31mred\u001b[39m',
       '',
     ])
+  })
+
+  it.each([
+    ['a pipe', {}],
+    ['a terminal', { columns: 80 }],
+    ['a terminal with NO_COLOR', { columns: 80, isColourWanted: false }],
+  ])('has one line for each row and sentence of %s, whatever a name contains', (_what, options) => {
+    const { out, stdout } = made(options)
+    const name = 'job-a\n\u001b[31mjob-b\tfailed\u0085\u2028x\r'
+    out.table(['A', 'B'], [[name, 'end']])
+    out.line(`name ${name}`)
+    out.prose(`name ${name}`)
+    const lines = stdout.text.split('\n')
+    expect(lines).toHaveLength(5)
+    for (const line of lines.slice(1, 4)) expect(line).toContain('job-a␊')
+    expect(lines[1]).toMatch(/job-b␉failed��x␍.* end$/)
+    if ((options as { columns?: number }).columns === undefined) expect(stdout.text).not.toContain('\u001b')
+  })
+
+  it('leaves the colours of a log out in a pipe, and shows other sequences', () => {
+    const text = '\u001b[1mloss\u001b[0m 0.1\u001b[2J\u001b[8mhidden'
+    const [pipe, terminal] = [made(), made({ columns: 80 })]
+    pipe.out.log(text)
+    terminal.out.log(text)
+    expect(pipe.stdout.text).toBe('loss 0.1␛[2J␛[8mhidden\n')
+    expect(terminal.stdout.text).toBe('\u001b[1mloss\u001b[0m 0.1␛[2J␛[8mhidden\n')
   })
 
   it('has tables without lines and without blanks at the ends', () => {

@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { chmod, lstat, mkdir, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { downloadArtifacts, listArtifacts } from '../../../client/job/artifacts'
 import { layout } from '../../../storage/layout'
@@ -64,6 +66,73 @@ describe('artifacts', () => {
     expect(await filesThere()).toEqual(['deep.txt', 'weights.json'])
     // Once more finds them there, the same.
     await downloadArtifacts(world.context, JOB, { toFolder })
+  })
+
+  it.each<[string, (outside: string) => Promise<unknown>, string[]]>([
+    [
+      'a link',
+      (outside) => symlink(join(outside, 'weights.json'), join(toFolder, 'weights.json')),
+      ['weights.json'],
+    ],
+    ['a folder that is a link', (outside) => symlink(outside, join(toFolder, 'a')), ['a/deep.txt']],
+    [
+      'a folder that is a link to nothing',
+      (outside) => symlink(join(outside, 'new'), join(toFolder, 'a')),
+      ['a/deep.txt'],
+    ],
+    ['a file in place of a folder', () => writeFile(join(toFolder, 'a'), 'mine'), ['a/deep.txt']],
+    ['a named pipe', () => promisify(execFile)('mkfifo', [join(toFolder, 'weights.json')]), []],
+  ])('are never written through %s that stands in the folder', async (_what, stand, refused) => {
+    await finish()
+    const outside = join(world.folder, 'outside')
+    await mkdir(outside)
+    await mkdir(toFolder)
+    await writeFile(join(outside, 'weights.json'), 'mine')
+    await stand(outside)
+    for (const isForced of [false, true]) {
+      const done = downloadArtifacts(world.context, JOB, { toFolder, isForced })
+      await done.catch(({ message }: Error) => {
+        if (isForced)
+          for (const path of refused) expect(message).toMatch(`${path}: a is a link or a file there`)
+      })
+    }
+    expect(await readdir(outside)).toEqual(['weights.json'])
+    expect(await readFile(join(outside, 'weights.json'), 'utf8')).toBe('mine')
+    // What is not behind a link is there, in place of a link or a pipe too.
+    expect((await lstat(join(toFolder, 'weights.json'))).isFile()).toBe(true)
+  })
+
+  it('are never written through a link that another program makes meanwhile', async () => {
+    await finish()
+    const outside = join(world.folder, 'outside')
+    await mkdir(outside)
+    const getFile = world.store.getFile.bind(world.store)
+    world.context.store.getFile = async (key, path) => {
+      const isThere = await getFile(key, path)
+      if (!key.endsWith('deep.txt')) return isThere
+      // The folder is exchanged for a link while its file is being written.
+      await rename(join(toFolder, 'a'), join(toFolder, 'b'))
+      await symlink(outside, join(toFolder, 'a'))
+      return isThere
+    }
+    await downloadArtifacts(world.context, JOB, { toFolder })
+    expect(await readdir(outside)).toEqual([])
+    expect(await readFile(join(toFolder, 'b', 'deep.txt'), 'utf8')).toBe('deep')
+  })
+
+  it('have no link that leads out of the folder, also by way of another', async () => {
+    await finish()
+    const links = [
+      { path: 'a/b/up', target: '../..' },
+      { path: 'a/b/out', target: 'up/../x' },
+      { path: 'a/good', target: 'b' },
+    ]
+    const outputs = { version: 1, files: [], folders: [{ path: 'a/b', mode: 0o755 }], links }
+    await world.store.put(layout.outputs(JOB, 2), JSON.stringify(outputs))
+    await mkdir(join(world.folder, 'x'))
+    await downloadArtifacts(world.context, JOB, { toFolder })
+    expect((await readdir(join(toFolder, 'a', 'b'))).sort()).toEqual(['up'])
+    expect((await lstat(join(toFolder, 'a', 'good'))).isSymbolicLink()).toBe(true)
   })
 
   it('have the permissions, times, empty folders and links to folders that the program left', async () => {

@@ -1,0 +1,19 @@
+import { oneLine } from '../../core/one-line'
+
+/** A spreadsheet computes a cell that begins like this, also with the wide forms of the signs. */
+const FORMULA = /^[\s\u2400-\u241f]*[=+\-@\uff0b\uff0d\uff1d\uff20]/
+const NUMBER = /^[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?$/
+
+/**
+ * Returns a row of CSV (RFC 4180) without the end of its line. A cell that a spreadsheet would compute begins with an apostrophe, which makes it
+ * text; numbers stay numbers. A cell has one line: control characters are shown.
+ */
+export function csvRow(cells: readonly string[]): string {
+  return cells.map(csvCell).join(',')
+}
+
+function csvCell(text: string): string {
+  const line = oneLine(text)
+  const cell = FORMULA.test(line) && !NUMBER.test(line) ? `'${line}` : line
+  return cell === line && !/[",]/.test(cell) ? cell : `"${cell.replaceAll('"', '""')}"`
+}
