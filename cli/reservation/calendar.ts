@@ -3,9 +3,9 @@ import type * as icalLibrary from 'ical-generator'
 import { isHeld, type OwnedReservation } from '../../core/reservation/reservation'
 import type { KnownReservation } from '../../client/reservation/views'
 import { isReservationFinal } from '../../core/reservation/reserving'
+import { oneLine } from '../../core/one-line'
 import { DAY_MS, HOUR_MS } from '../../core/time/time'
 import type { Cli } from '../cli'
-import { plain } from '../kit/plain'
 import { clip } from '../kit/words'
 
 export const WEEK_MS = 7 * DAY_MS
@@ -95,21 +95,36 @@ export function mondayOf(nowMs: number): number {
   return (day - ((day + 3) % 7)) * DAY_MS
 }
 
-/** Returns lines for calendar programs. Capacity without an end is shown for a day from its start, or from today. */
+/** A calendar has years of four digits (RFC 5545, 3.3.4). */
+const ICAL_END_MS = Date.UTC(10_000, 0)
+
+function hasDates({ startsAtMs, endsAtMs }: CalendarLine): boolean {
+  return [startsAtMs, endsAtMs ?? startsAtMs].every((atMs) => atMs >= 0 && atMs < ICAL_END_MS - DAY_MS)
+}
+
+/** The library writes an id as it is, although it is a text with escapes (RFC 5545, 3.8.4.7). */
+function icalId(id: string): string {
+  return oneLine(id).replace(/[\\;,]/g, '\\$&')
+}
+
+/**
+ * Returns lines for calendar programs. Capacity without an end is shown for a day from its start, or from today. A line without valid dates is
+ * left out.
+ */
 function iCalendarOf(lines: readonly CalendarLine[], nowMs: number): string {
   const { default: ical } = require('ical-generator') as typeof icalLibrary
   const calendar = ical({
     name: 'Crucible capacity',
     prodId: { company: 'Crucible', product: 'reservations' },
   })
-  for (const { id, kind, title, startsAtMs, endsAtMs } of lines) {
+  for (const { id, kind, title, startsAtMs, endsAtMs } of lines.filter(hasDates)) {
     const endMs = endsAtMs ?? Math.max(startsAtMs, nowMs) + DAY_MS
     calendar.createEvent({
-      id: `${id}@crucible`,
+      id: icalId(`${id}@crucible`),
       start: new Date(startsAtMs),
       end: new Date(Math.max(endMs, startsAtMs + HOUR_MS)),
       stamp: new Date(nowMs),
-      summary: `${title} (${kind === 'planned' ? 'planned, not bought' : kind})`,
+      summary: `${oneLine(title)} (${kind === 'planned' ? 'planned, not bought' : kind})`,
     })
   }
   return calendar.toString()
@@ -149,7 +164,9 @@ export function showCalendar(
   const { out } = cli
   if (isICal && !out.isJson) {
     // Lines of iCalendar end with CRLF (RFC 5545).
-    for (const line of iCalendarOf(lines, cli.now()).trimEnd().split(/\r?\n/)) out.raw(`${plain(line)}\r`)
+    for (const line of iCalendarOf(lines, cli.now()).trimEnd().split(/\r?\n/)) out.raw(`${line}\r`)
+    const spoilt = lines.filter((line) => !hasDates(line))
+    for (const { id } of spoilt) out.warn(`${oneLine(id)} is left out: it has no valid dates.`)
     return
   }
   out.json({ fromMs, weeks, lines })

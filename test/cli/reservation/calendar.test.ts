@@ -44,11 +44,11 @@ const WISHED: KnownReservation = {
 }
 
 /** The lines that the command prints. */
-function shown(line: CalendarLine, { fromMs, isICal }: { fromMs: number; isICal: boolean }): string[] {
+function shown(lines: CalendarLine | CalendarLine[], { fromMs, isICal }: { fromMs: number; isICal: boolean }): string[] {
   const printed: string[] = []
   const print = (text: string): void => void printed.push(text)
-  const out = { isJson: false, isTerminal: false, json: () => {}, line: print, raw: print }
-  showCalendar({ out, now: () => NOW } as unknown as Cli, [line], { fromMs, weeks: 2, isICal })
+  const out = { isJson: false, isTerminal: false, json: () => {}, line: print, raw: print, warn: print }
+  showCalendar({ out, now: () => NOW } as unknown as Cli, [lines].flat(), { fromMs, weeks: 2, isICal })
   return printed
 }
 
@@ -149,5 +149,28 @@ describe('the iCalendar text', () => {
     expect(printed.every((each) => each.endsWith('\r'))).toBe(true)
     expect(printed.join('\n')).not.toContain('\u001b')
     expect(printed.at(-1)).toBe('END:VCALENDAR\r')
+  })
+
+  it('has texts in iCalendar that end no line and no value', () => {
+    const line: CalendarLine = {
+      id: 'res\r\nBEGIN:VEVENT;a,b\\c\u001b[31m',
+      kind: 'planned',
+      title: `ü${'x'.repeat(200)}; y, \\ z\nDTEND:1`,
+      startsAtMs: NOW,
+      endsAtMs: NOW + DAY_MS,
+    }
+    const printed = shown(line, { fromMs: NOW, isICal: true })
+    expect(printed.filter((one) => one.startsWith('BEGIN:VEVENT'))).toHaveLength(1)
+    expect(printed.every((one) => one.endsWith('\r') && Buffer.byteLength(one) <= 76)).toBe(true)
+    const text = printed.join('\n').replaceAll('\r\n ', '').replaceAll('\r', '')
+    expect(text).toContain('UID:res␍␊BEGIN:VEVENT\\;a\\,b\\\\c␛[31m@crucible\n')
+    expect(text).toContain('x\\; y\\, \\\\ z␊DTEND:1 (planned\\, not bought)\n')
+  })
+
+  it.each([NaN, Infinity, -1, 1e17, 9e15])('leaves out a line that begins at %s, and keeps the others', (startsAtMs) => {
+    const good: CalendarLine = { id: 'good', kind: 'idle', title: 't', startsAtMs: NOW, endsAtMs: null }
+    const printed = shown([{ ...good, id: 'bad', startsAtMs }, good], { fromMs: NOW, isICal: true })
+    expect(printed.filter((one) => one.startsWith('UID:'))).toEqual(['UID:good@crucible\r'])
+    expect(printed.at(-1)).toBe('bad is left out: it has no valid dates.')
   })
 })
