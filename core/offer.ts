@@ -88,6 +88,8 @@ export interface Offer {
   freePlaces?: number
   /** Reason why the offer is unavailable, or a remark worth showing. */
   note?: string
+  /** Jobs without an image run as one user there, which can read the files of all of them and the deployment's key. */
+  sharesUser?: boolean
   /** Names the reservation that a `reserved` offer launches into. */
   reservationId?: string
   /** Reservation of a `reserved` offer. */

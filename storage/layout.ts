@@ -10,6 +10,8 @@ const newestFirst = (atMs: number): string => String(LATEST_MS - atMs).padStart(
 export const layout = {
   /** `{id}`: the deployment that owns this store. The first worker or client puts it once. */
   deployment: () => 'deployment.json',
+  /** Empty: a submitter has been told that jobs of this deployment can read each other. */
+  sharedUserNotice: () => 'shared-user-notice.json',
   /** `{check}`: identifies the deployment's key without revealing it. The first worker or client puts it once. */
   deploymentKey: () => 'deployment-key.json',
   /** The runner program, content-addressed, so that a running job keeps the version that it was started with. */

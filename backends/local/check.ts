@@ -1,10 +1,11 @@
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { SHARED_USER, SHARED_USER_REMEDY } from '../../core/shared-user'
 import type { CallContext, Problem } from '../backend'
 import { hasCode, localError } from './errors'
 import type { Host } from './host'
-import { USERS_REMEDY } from './job-users'
+import { isUserShared, USERS_REMEDY } from './job-users'
 import { diskOf } from './offers'
 import { PYTHON_REMEDY, findPython } from './python'
 import { namesIn, readMachine, type Paths } from './records'
@@ -96,7 +97,9 @@ async function checkUsers(host: Host, ctx: CallContext): Promise<Problem[]> {
     const message = `jobs cannot run as separate users: ${users.why}`
     return [{ severity: 'error', message, remedy: USERS_REMEDY, failure: 'invalid' }]
   }
-  if (users.kind === 'on' || users.why === undefined) return []
+  if (!isUserShared(users)) return []
+  if (users.kind !== 'off' || users.why === undefined)
+    return [{ severity: 'warning', message: SHARED_USER, remedy: SHARED_USER_REMEDY }]
   const message = `jobs without an image run as root and can read everything that workers can: ${users.why}`
   return [{ severity: 'warning', message, remedy: USERS_REMEDY }]
 }

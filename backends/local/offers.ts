@@ -6,6 +6,7 @@ import type { MachineShape, ResourceRequest } from '../../core/resources'
 import type { OffersContext } from '../backend'
 import { hasCode } from './errors'
 import type { Host } from './host'
+import { isUserShared } from './job-users'
 import { chooseKind, lackOf, needsOf, placesFor, SLOTS, takenOn, whyFull, type GpuKind } from './slots'
 
 /** The one type of machine: a group of processes. */
@@ -58,6 +59,7 @@ async function offersNow(host: Host, request: ResourceRequest, ctx: OffersContex
     priceMicroUsdPerHour: priceOf(host, capacityType),
     priceSource: { kind: 'configured', observedAtMs: host.deps.clock() },
     freePlaces,
+    ...(isUserShared(users) && { sharesUser: true }),
     ...(note === undefined ? { availability: 'available' } : { availability: 'unavailable', note }),
   }))
 }

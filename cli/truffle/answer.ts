@@ -1,9 +1,9 @@
-import { stringify } from 'yaml'
+import { Document, visit } from 'yaml'
 import { CrucibleError, type ErrorKind } from '../../client/errors'
 import { csvRow } from '../kit/csv'
 import { errorDocument } from '../kit/endings'
 import type { Output, Sink } from '../kit/output'
-import { plain, plainJson } from '../kit/plain'
+import { plain, plainJson, shown } from '../kit/plain'
 
 export const FORMATS = ['table', 'json', 'yaml', 'csv', 'terraform'] as const
 export type Format = (typeof FORMATS)[number]
@@ -58,7 +58,7 @@ export function writeAnswer(
       stdout.write(`${plainJson(JSON.stringify(documentOf(answer), null, 2))}\n`)
       break
     case 'yaml':
-      stdout.write(stringify(documentOf(answer)))
+      stdout.write(yaml(documentOf(answer)))
       break
     case 'csv':
       stdout.write(csv(answer.columns, answer.results))
@@ -81,7 +81,7 @@ export function writeText(
   { format, out, stdout }: { format: Format; out: Output; stdout: Sink },
 ): void {
   if (format === 'json') out.json({ [name]: text })
-  else if (format === 'yaml') stdout.write(stringify({ schema: SCHEMA, [name]: plain(text) }))
+  else if (format === 'yaml') stdout.write(yaml({ schema: SCHEMA, [name]: text }))
   else if (format === 'csv') stdout.write(csv([name], [{ [name]: text }]))
   else stdout.write(`${plain(text)}\n`)
 }
@@ -97,7 +97,7 @@ export function writeError(
   })
   const document = { schema: SCHEMA, ...errorDocument(error) }
   if (format === 'json') stdout.write(`${plainJson(JSON.stringify(document))}\n`)
-  else if (format === 'yaml') stdout.write(stringify(document))
+  else if (format === 'yaml') stdout.write(yaml(document))
   else if (format === 'csv') {
     const { kind, message, hint = null } = error
     stdout.write(csv(['error', 'message', 'hint'], [{ error: kind, message, hint }]))
@@ -113,6 +113,17 @@ function sentence(text: string): string {
   const isWord = /^[a-z]+(?:\s|$)/.test(text)
   const begun = isWord ? `${text.charAt(0).toUpperCase()}${text.slice(1)}` : text
   return /[.!?]$/.test(begun) ? begun : `${begun}.`
+}
+
+/** YAML in which texts with control characters are quoted, with escapes. */
+function yaml(value: object): string {
+  const document = new Document(value)
+  visit(document, {
+    Scalar: (_key, node) => {
+      if (typeof node.value === 'string' && shown(node.value) !== node.value) node.type = 'QUOTE_DOUBLE'
+    },
+  })
+  return plainJson(document.toString())
 }
 
 /** CSV with a line of names even without rows. */

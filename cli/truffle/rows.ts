@@ -68,9 +68,14 @@ export function usdInWords(usd: number): string {
 
 /** An instant to the minute, in UTC: `2027-01-15 11:30` */
 export function minute(atMs: number | undefined): string {
-  return atMs === undefined ? '-' : new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')
+  return !isInstant(atMs) ? '-' : new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')
 }
 
 export function iso(atMs: number | undefined): string | null {
-  return atMs === undefined ? null : new Date(atMs).toISOString().replace(/\.000Z$/, 'Z')
+  return !isInstant(atMs) ? null : new Date(atMs).toISOString().replace(/\.000Z$/, 'Z')
+}
+
+/** A provider's answer may have a date that is none. */
+function isInstant(atMs: number | undefined): atMs is number {
+  return atMs !== undefined && !Number.isNaN(new Date(atMs).getTime())
 }

@@ -3,6 +3,8 @@ import type { JobReason, JobSpec } from '../../core/job/job'
 import type { PlanReport, SilentBackend } from '../../core/job/plan'
 import { ruledOutInWords } from '../../core/job/ruled-out'
 import { backendQueue } from '../../core/queues'
+import { SHARED_USER, SHARED_USER_REMEDY } from '../../core/shared-user'
+import { layout } from '../../storage/layout'
 import type { Context } from '../context'
 import { CrucibleError, toCrucibleError } from '../errors'
 import { pollersOf } from '../workers'
@@ -33,7 +35,7 @@ export async function expectPlace(
     if (!allowed.includes(plan.prospect.reason)) throw impossible(plan, plan.prospect)
     return { plan, warnings: [plan.prospect.message] }
   }
-  const warnings = absentInWords(plan, spec)
+  const warnings = [...absentInWords(plan, spec), ...(await sharedInWords(context, plan, spec))]
   if (plan.prospect.kind !== 'wait') return { plan, warnings }
   await checkServed(context, plan)
   return { plan, warnings: [...warnings, `The job will wait. ${plan.prospect.reason}`] }
@@ -74,6 +76,15 @@ export function absentInWords({ absentBackends: absent = [] }: PlanReport, { bac
   return [
     `This deployment has no backend ${absent.join(', ')}, so the job can only use ${others.join(', ')}. See \`crucible doctor\`.`,
   ]
+}
+
+/** Tells the first submitter of a deployment that a job can read the others there. */
+async function sharedInWords(context: Context, plan: PlanReport, { image }: JobSpec): Promise<string[]> {
+  const isShared = plan.placements.some(({ offer }) => offer.sharesUser === true)
+  if (!isShared || image !== undefined) return []
+  // A store that refuses is reported by the submission itself.
+  const isFirst = await context.store.putIfAbsent(layout.sharedUserNotice(), '{}').catch(() => false)
+  return isFirst ? [`${SHARED_USER} ${SHARED_USER_REMEDY}`] : []
 }
 
 /** A busy worker answers later; a backend without a worker never does. */

@@ -1,3 +1,5 @@
+import { oneLine } from '../../core/one-line'
+import { formatInstant } from '../../core/time/time'
 import { isFinal } from '../../core/job/job'
 import type { JobInput } from '../../core/messages'
 import { layout } from '../../storage/layout'
@@ -125,7 +127,7 @@ async function ambiguous(context: Context, meant: string, ids: string[]): Promis
     const input = await submissionWithId(context, id)
     return input === undefined
       ? `  ${id}`
-      : `  ${id}  ${input.spec.name}  submitted ${new Date(input.submittedAtMs).toISOString()}`
+      : `  ${id}  ${oneLine(input.spec.name)}  submitted ${formatInstant(input.submittedAtMs)}`
   })
   const more = ids.length > NAMED_MAX ? ['  and more'] : []
   return new CrucibleError('usage', [`"${meant}" matches several jobs:`, ...shown, ...more].join('\n'), {

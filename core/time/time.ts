@@ -38,7 +38,9 @@ export function formatDuration(durationMs: number): string {
     : `${count}${name} ${rest}${next[0]}`
 }
 
-/** An instant as ISO 8601 in UTC, without milliseconds: `2026-11-21T09:30:00Z`. */
+/** An instant as ISO 8601 in UTC, without milliseconds: `2026-11-21T09:30:00Z`. `unknown` for a number that is no instant. */
 export function formatInstant(atMs: number): string {
-  return new Date(atMs).toISOString().replace(/\.\d{3}Z$/, 'Z')
+  const instant = new Date(atMs)
+  if (Number.isNaN(instant.getTime())) return 'unknown'
+  return instant.toISOString().replace(/\.\d{3}Z$/, 'Z')
 }

@@ -232,7 +232,7 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'any job',
-    tries: 'print a secret in base64, a URL or JSON',
+    tries: 'print a secret in hex, base32, base64, a URL, JSON, HTML or shell escapes',
     keeps: 'the log has ***',
     proof: { python: 'test_logs' },
   },
@@ -241,6 +241,42 @@ export const THREATS: readonly Threat[] = [
     tries: "control the user's terminal",
     keeps: 'control sequences are shown, not obeyed',
     proof: { file: 'test/cli/kit/output.test.ts', tests: 'the output shows what' },
+  },
+  {
+    from: 'any job',
+    tries: 'make a second row, or put colours into a pipe, with a name',
+    keeps: 'a row is one line; control characters are shown',
+    proof: { file: 'test/cli/kit/output.test.ts', tests: 'the output has one line for each row' },
+  },
+  {
+    from: 'any job',
+    tries: 'have a spreadsheet compute a cell of CSV',
+    keeps: 'such a cell is quoted as text',
+    proof: { file: 'test/cli/kit/csv.test.ts', tests: 'a row of CSV' },
+  },
+  {
+    from: 'any job',
+    tries: 'add entries to a calendar with an id or a title',
+    keeps: 'both are escaped',
+    proof: { file: 'test/cli/reservation/calendar.test.ts', tests: 'the iCalendar text' },
+  },
+  {
+    from: 'any job',
+    tries: 'have a download written through a link in its folder',
+    keeps: 'every step of a path is opened without following links',
+    proof: { file: 'test/client/job/artifacts.test.ts', tests: 'artifacts are never written through' },
+  },
+  {
+    from: 'any job',
+    tries: 'run a program where job.result() is called',
+    keeps: 'only data is loaded; a pickle needs trust_pickle',
+    proof: { file: 'test/bindings/crucible.test.ts', tests: 'the Python package crucible test_' },
+  },
+  {
+    from: 'any job',
+    tries: 'read the key that signs the result of a function',
+    keeps: 'only the runner has it',
+    proof: { file: 'test/runner/result-key.test.ts', tests: 'the key that signs the result of a function' },
   },
   {
     from: 'job file',

@@ -14,6 +14,7 @@ import { jobsUiUrl } from '../../../client/job/read-view'
 import type { WorkerConfig } from '../../../service/config'
 import { countArgument } from '../../kit/arguments'
 import { checkSurroundings } from '../../kit/surroundings'
+import { SHARED_USER, SHARED_USER_REMEDY } from '../../../core/shared-user'
 import type { Cli } from '../../cli'
 import type { DevCloud } from '../../dev/cloud'
 import type { Server } from '../../dev/server'
@@ -318,4 +319,7 @@ function tellReady(
   out.line(
     cli.asCalled('In another terminal: `crucible submit train.py --follow`, `crucible list`. Ctrl-C stops.'),
   )
+  // As root, each job has a user; `crucible doctor` says where that fails.
+  if (backends.has('local') && process.getuid?.() !== 0)
+    out.note(out.paintNote.yellow(`${SHARED_USER} ${SHARED_USER_REMEDY}`))
 }

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
@@ -51,6 +51,23 @@ async function launch(
   h.backend = backend
   return backend.launch(await h.order(wanted), patiently())
 }
+
+it("the local backend says that jobs of an ordinary user's workers can read each other", async () => {
+  const getuid = jest.spyOn(process as { getuid: () => number }, 'getuid').mockReturnValue(1_000)
+  try {
+    const [offer] = await h.backend.offers({}, patiently())
+    expect(offer!.sharesUser).toBe(true)
+    expect(await h.backend.check(patiently())).toContainEqual({
+      severity: 'warning',
+      message: expect.stringMatching(
+        /Local jobs without an `image` run as one user: .* the deployment's key/,
+      ),
+      remedy: expect.stringContaining('run the workers as root'),
+    })
+  } finally {
+    getuid.mockRestore()
+  }
+})
 
 const SMI = `cat <<'END'
 0, GPU-aaaa1111, Tesla V100-SXM2-16GB, 16384

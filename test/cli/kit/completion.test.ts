@@ -83,13 +83,15 @@ describe('completion', () => {
 
   it('takes ids and names from the store alone, each once, newest first', async () => {
     const { store } = new Cli(world.outside().outside, false).context()
-    for (const [index, id] of ['job-old', 'job-new'].entries()) {
-      const data = { jobId: id, spec: SPEC, submittedAtMs: NOW + index }
+    const names = [SPEC.name, SPEC.name, '$(touch owned)', 'a\nb']
+    for (const [index, id] of ['job-old', 'job-new', 'job-1', 'job-2'].entries()) {
+      const data = { jobId: id, spec: { ...SPEC, name: names[index]! }, submittedAtMs: NOW + index }
       await putRecord(store, id, partialEntry({ seq: 0, atMs: NOW, kind: 'submitted', summary: '', data }))
     }
     expect(await world.run('jobs-for-completion')).toEqual({
       exitCode: 0,
-      stdout: 'job-new\njob-old\ntrain\n',
+      // A shell expands the words that it completes.
+      stdout: 'job-2\njob-1\njob-new\njob-old\ntrain\n',
       stderr: '',
     })
     world.environment.CRUCIBLE_STORE = 'nonsense'

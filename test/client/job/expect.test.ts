@@ -57,6 +57,19 @@ describe('what a job may expect', () => {
     })
   })
 
+  it('tells the first submitter of a deployment that jobs can read each other', async () => {
+    const told = async (sharesUser: boolean, spec = SPEC): Promise<string[]> => {
+      answer({ placements: [{ offer: { sharesUser } }] as PlanReport['placements'] })
+      return (await expectPlace(world.context, { spec })).warnings
+    }
+    expect(await told(false)).toEqual([])
+    expect(await told(true, { ...SPEC, image: 'python:3.12' })).toEqual([])
+    expect(await told(true)).toEqual([
+      expect.stringMatching(/^Local jobs .* the deployment's key\. .*`image`/),
+    ])
+    expect(await told(true)).toEqual([])
+  })
+
   it('is unknown while no worker answers', async () => {
     expect(await expectPlace(world.context, { spec: SPEC })).toEqual({ warnings: [] })
   })

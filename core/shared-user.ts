@@ -1,0 +1,5 @@
+/** What submitters and operators read where jobs are not kept apart. */
+export const SHARED_USER =
+  "Local jobs without an `image` run as one user: each can read the others' files and the deployment's key."
+export const SHARED_USER_REMEDY =
+  'Run only code that you trust, give jobs an `image`, or run the workers as root on Linux.'
