@@ -130,7 +130,7 @@ function writeTerraform(cli: Cli, folder: string, files: Record<string, string>)
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
   cli.out.json({ files: paths })
   for (const path of paths) cli.out.line(path)
-  cli.out.line(
+  cli.out.block(
     `\nReview ${join(folder, 'terraform.tfvars.json')}, then run: terraform init && terraform apply`,
   )
 }
