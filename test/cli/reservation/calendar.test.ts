@@ -44,7 +44,10 @@ const WISHED: KnownReservation = {
 }
 
 /** The lines that the command prints. */
-function shown(lines: CalendarLine | CalendarLine[], { fromMs, isICal }: { fromMs: number; isICal: boolean }): string[] {
+function shown(
+  lines: CalendarLine | CalendarLine[],
+  { fromMs, isICal }: { fromMs: number; isICal: boolean },
+): string[] {
   const printed: string[] = []
   const print = (text: string): void => void printed.push(text)
   const out = { isJson: false, isTerminal: false, json: () => {}, line: print, raw: print, warn: print }
@@ -167,10 +170,13 @@ describe('the iCalendar text', () => {
     expect(text).toContain('x\\; y\\, \\\\ z␊DTEND:1 (planned\\, not bought)\n')
   })
 
-  it.each([NaN, Infinity, -1, 1e17, 9e15])('leaves out a line that begins at %s, and keeps the others', (startsAtMs) => {
-    const good: CalendarLine = { id: 'good', kind: 'idle', title: 't', startsAtMs: NOW, endsAtMs: null }
-    const printed = shown([{ ...good, id: 'bad', startsAtMs }, good], { fromMs: NOW, isICal: true })
-    expect(printed.filter((one) => one.startsWith('UID:'))).toEqual(['UID:good@crucible\r'])
-    expect(printed.at(-1)).toBe('bad is left out: it has no valid dates.')
-  })
+  it.each([NaN, Infinity, -1, 1e17, 9e15])(
+    'leaves out a line that begins at %s, and keeps the others',
+    (startsAtMs) => {
+      const good: CalendarLine = { id: 'good', kind: 'idle', title: 't', startsAtMs: NOW, endsAtMs: null }
+      const printed = shown([{ ...good, id: 'bad', startsAtMs }, good], { fromMs: NOW, isICal: true })
+      expect(printed.filter((one) => one.startsWith('UID:'))).toEqual(['UID:good@crucible\r'])
+      expect(printed.at(-1)).toBe('bad is left out: it has no valid dates.')
+    },
+  )
 })

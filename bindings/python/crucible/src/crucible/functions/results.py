@@ -40,7 +40,7 @@ OLD_KEY = "FUNCTION_RESULT_KEY"
 #: Bytes of the key that signs a result.
 KEY_BYTES = 32
 
-#: The file of the runner beside that of the function.
+#: The file of the runner next to that of the function.
 SIGNATURE = "signature"
 
 _OLD_SIGNATURE = re.compile(b"[0-9a-f]{64}")
