@@ -49,7 +49,7 @@ print(sys.executable, sys.prefix, "with packages in " + own if has_own else "")'
 done
 exit 0`
 
-/** Whether jobs without an image can read each other, although nobody has chosen that with `CRUCIBLE_LOCAL_UIDS=no`. */
+/** Whether jobs without an image can read each other, unless an operator has chosen that with `CRUCIBLE_LOCAL_UIDS=no`. */
 export function isUserShared(users: JobUsers): boolean {
   return users.kind === 'off' && (users.why !== undefined || process.getuid?.() !== 0)
 }
