@@ -52,6 +52,8 @@ export interface HandOverDocument {
   key: string
   /** The text of the file with the first grant, sealed with the attempt's key; null for a store without credentials. */
   grant: string | null
+  /** Additional variables of the runner's environment. */
+  environment?: Record<string, string>
   /** How long the machine may be on before the runner has started, and after the end of its lease. */
   startMs: number
   endMs: number

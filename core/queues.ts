@@ -71,6 +71,22 @@ export function attemptIdOf(jobId: string, attempt: number): string {
   return `${jobId}-${attempt}`
 }
 
+/** Environment variable of every process of a machine; its value is the machine's name on its host. */
+export const MACHINE_VARIABLE = 'CRUCIBLE_MACHINE'
+
+/**
+ * The name of an attempt's machine on its host: of its processes, its control group and its container. Deployments that share a host may
+ * have equal attempt ids.
+ */
+export function machineNameOf({ attemptId, deployment }: { attemptId: string; deployment: string }): string {
+  return `${attemptId}.${deployment}`
+}
+
+/** The idempotency token of an attempt's order. Deployments that share an account may have equal attempt ids. */
+export function orderTokenOf(attemptId: string, deployment: string): string {
+  return `${attemptId}-${deployment}`
+}
+
 /** The name of one send of an attempt's order, legal as a hostname; never an attempt id. */
 export function sendNameOf(attemptId: string, seq: number): string {
   return `${attemptId}-s${seq}`

@@ -226,6 +226,7 @@ def launch_here(told, root):
     """Becomes the runner: signals to this process are signals to it."""
     home = os.path.expanduser("~")
     environment = dict({"HOME": home if os.path.isabs(home) else root}, **os.environ)
+    environment.update(told.get("environment", {}))
     command = runner_command(told, root, False, sys.executable)
     os.chdir(root)
     os.execve(command[0], command, environment)

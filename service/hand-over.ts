@@ -5,6 +5,7 @@ import type { BackendDeps } from '../backends/registry'
 import { startsWithinMs } from '../core/money/budget'
 import type { HandOverDocument } from '../core/documents'
 import type { Order } from '../core/job/plan'
+import { MACHINE_VARIABLE, machineNameOf } from '../core/queues'
 import { CLOCK_SLACK_MS, formatInstant, SECOND_MS } from '../core/time/time'
 import { stoppingMs } from '../core/time/timing'
 import { layout } from '../storage/layout'
@@ -86,6 +87,7 @@ async function documentOf(
     runnerUrl: await store.readUrl(layout.runner(runnerSha256), forMs),
     key: secrets.keyOf(attemptId),
     grant: (await grants?.grantFile(order)) ?? null,
+    environment: { [MACHINE_VARIABLE]: machineNameOf(order) },
     startMs: startsWithinMs(runner),
     endMs: stoppingMs(runner) + CLOCK_SLACK_MS,
     stopSeconds: Math.ceil(stoppingMs(runner) / SECOND_MS),

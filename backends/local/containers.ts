@@ -1,9 +1,13 @@
+import { join } from 'node:path'
 import type { Failure } from '../../core/failure'
 import { BackendError } from '../errors'
+import type { MachineMarks } from './processes'
 import { runProgram } from './programs'
 
-/** The label that identifies a machine's container; its value is the attempt's id (docs/reference/runner-protocol.md). */
+/** The label of a machine's container; its value is the machine's name on this host (docs/reference/runner-protocol.md). */
 const CONTAINER_LABEL = 'crucible.machine'
+/** A folder of the job that its container mounts at the same path (`Paths.of_job` of the runner). */
+const MOUNTED = 'control'
 const ENGINE_REMEDY = 'Start Docker and give this user access to it, so that `docker version` shows a server.'
 
 const ANSWER_TIMEOUT_MS = 5_000
@@ -27,9 +31,17 @@ export async function whyNoContainers(env: Environment, signal?: AbortSignal): P
   }
 }
 
-/** Ends and removes a machine's containers: their processes belong to the engine and cannot be found here. */
-export async function endContainers(env: Environment, machine: string): Promise<void> {
-  const ids = (await docker(env, ['ps', '-aq', '--filter', `label=${CONTAINER_LABEL}=${machine}`]))
+/**
+ * Ends and removes a machine's containers: their processes belong to the engine and cannot be found here. If the name is only the attempt's
+ * id, the folder that they mount must be the machine's too.
+ */
+export async function endContainers(env: Environment, { name, folders }: MachineMarks): Promise<void> {
+  const folder = folders?.at(-1)
+  const filters = [
+    `label=${CONTAINER_LABEL}=${name}`,
+    ...(folder === undefined ? [] : [`volume=${join(folder, MOUNTED)}`]),
+  ]
+  const ids = (await docker(env, ['ps', '-aq', ...filters.flatMap((filter) => ['--filter', filter])]))
     .split(/\s+/)
     .filter(Boolean)
   if (ids.length > 0) await docker(env, ['rm', '--force', ...ids])

@@ -5,7 +5,7 @@ import { BackendError } from '../errors'
 import { endContainers } from './containers'
 import { hasCode } from './errors'
 import type { Host } from './host'
-import { readMachine, type MachineRecord } from './records'
+import { marksOf, nameOf, readMachine, type MachineRecord } from './records'
 
 /** A killed process is gone in milliseconds, or hangs in the kernel until its disk answers: 25 rounds are about 4 s. */
 const ROUNDS_MAX = 25
@@ -20,9 +20,10 @@ const GROUP_RECORD = 'cgroup'
 export async function endProcesses(host: Host, machine: MachineRecord): Promise<void> {
   const id = machine.owner.attemptId
   const first = (await readMachine(host.paths, id))?.process
+  const marks = marksOf(host.paths, machine)
   const living = async (): Promise<number[]> =>
-    (await host.processes().ofMachine(id, first)).map((process) => process.pid)
-  if (machine.image !== null) await endContainers(host.config.environment, id)
+    (await host.processes().ofMachine(marks, first)).map((process) => process.pid)
+  if (machine.image !== null) await endContainers(host.config.environment, marks)
   let pids = await living()
   for (let round = 0; pids.length > 0 && round < ROUNDS_MAX; round++) {
     // Stopped processes start no others: the second scan sees processes born during the first, then all are killed.
@@ -31,7 +32,7 @@ export async function endProcesses(host: Host, machine: MachineRecord): Promise<
     await pause(Math.min(5 * 2 ** round, PAUSE_MAX_MS))
     pids = await living()
   }
-  if (pids.length === 0) return removeGroup(host, id)
+  if (pids.length === 0) return removeGroup(host, machine)
   throw new BackendError({
     class: 'transient',
     message: `machine ${id} does not end: still running after SIGKILL: ${pids.join(', ')}`,
@@ -40,11 +41,12 @@ export async function endProcesses(host: Host, machine: MachineRecord): Promise<
 }
 
 /** The runner's guard removes its control group unless it was killed. An empty one costs nothing, so a failure is ignored. */
-async function removeGroup(host: Host, id: string): Promise<void> {
-  const record = await readFile(join(host.paths.machine(id), GROUP_RECORD), 'utf8').catch(() => '')
+async function removeGroup(host: Host, machine: MachineRecord): Promise<void> {
+  const directory = host.paths.machine(machine.owner.attemptId)
+  const record = await readFile(join(directory, GROUP_RECORD), 'utf8').catch(() => '')
   const group = normalize(record)
   // The job may have changed the file.
-  if (!group.startsWith('/sys/fs/cgroup/') || basename(group) !== `crucible-${id}`) return
+  if (!group.startsWith('/sys/fs/cgroup/') || basename(group) !== `crucible-${nameOf(machine)}`) return
   // The kernel counts a killed process as a member for some milliseconds after it has left /proc.
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const error: unknown = await rmdir(group).catch((cause: unknown) => cause)

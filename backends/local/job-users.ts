@@ -9,6 +9,7 @@ import { hasCode } from './errors'
 import type { Host } from './host'
 import { runProgram } from './programs'
 import { namesIn } from './records'
+import { claimUid } from './uid-claims'
 
 /** The user for a machine's commands. */
 export interface JobUser {
@@ -122,15 +123,17 @@ export function folderOf(folder: string, root: string, jobId: string): string {
   return join(folder, `${withoutEnd(jobId.slice(0, 8), '-')}-${digest}`)
 }
 
-/** A uid of the range without a machine and without a process: files of an earlier job must not become the next one's. */
-export async function chooseUid(range: UidRange, attemptId: string, taken: Set<number>): Promise<number> {
+/**
+ * A uid of the range without a machine of any deployment and without a process: files of an earlier job must not become the next one's.
+ * It is claimed for the machine with this directory.
+ */
+export async function chooseUid(range: UidRange, directory: string, taken: Set<number>): Promise<number> {
   const running = await uidsRunning()
   const size = range.last - range.first + 1
-  // Deployments that share this host start at different offsets.
-  const start = createHash('sha256').update(attemptId).digest().readUInt32BE() % size
+  const start = createHash('sha256').update(directory).digest().readUInt32BE() % size
   for (let step = 0; step < size; step++) {
     const uid = range.first + ((start + step) % size)
-    if (!taken.has(uid) && !running.has(uid)) return uid
+    if (!taken.has(uid) && !running.has(uid) && (await claimUid(uid, directory))) return uid
   }
   throw new BackendError({
     class: 'capacity',

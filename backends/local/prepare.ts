@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { CODES, messageOf } from '../../core/errors'
 import type { Offer } from '../../core/offer'
 import type { Order } from '../../core/job/plan'
+import { machineNameOf } from '../../core/queues'
 import { SECOND_MS } from '../../core/time/time'
 import { BackendError } from '../errors'
 import { unlessAborted } from './calls'
@@ -97,6 +98,7 @@ export async function recordFor(
   const hasJobRoot = program.includes('crucible_runner/process/job_root.py')
   // Jobs from before an upgrade keep the runner of that time, which would refuse to start. Names in an archive are not packed.
   const mayHaveUser = order.runner.image === null && program.includes('crucible_runner/process/user.py')
+  const isNamed = program.includes('crucible_runner/process/machine_name.py')
   const directory = hasJobRoot ? jobId : attemptId
   const user = mayHaveUser ? await userFor(host, { directory, attemptId, taken, signal }) : undefined
   const { type, place, priceMicroUsdPerHour } = offer
@@ -112,6 +114,7 @@ export async function recordFor(
     runnerSha256,
     folder: user?.folder ?? (hasJobRoot ? folderOf(host.paths.jobs, host.paths.root, jobId) : undefined),
     user,
+    name: isNamed ? machineNameOf(order) : undefined,
   }
 }
 
@@ -127,6 +130,6 @@ async function userFor(
 ): Promise<JobUser | undefined> {
   const users = await host.jobUsers(signal)
   if (users.kind !== 'on') return undefined
-  const uid = await chooseUid(users.range, attemptId, taken.uids)
+  const uid = await chooseUid(users.range, host.paths.machine(attemptId), taken.uids)
   return { uid, folder: folderOf(users.folder, host.paths.root, directory) }
 }

@@ -1,12 +1,12 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { defined } from '../../core/defined'
+import { MACHINE_VARIABLE } from '../../core/queues'
 import { hasCode } from './errors'
-import { MARKER, type ProcessInfo, type ProcessReader } from './processes'
+import { CONTROL_VARIABLE, ROOT_OPTION, type ProcessInfo, type ProcessReader } from './processes'
 
 /** Prefix as in runner/crucible_runner/process/cgroup.py. */
 const GROUP_PREFIX = 'crucible-'
 
-const MARK = Buffer.from(`\0${MARKER}=`)
 
 /**
  * Reads `/proc` directly. Synchronous: these files are memory, and a hop through the thread pool costs ten times the read itself
@@ -22,9 +22,12 @@ export function createLinuxReader(): ProcessReader {
         .flatMap((name) => {
           const stat = readStat(Number(name), boot)
           if (stat === undefined) return []
-          const machine = readMark(stat.pid)
+          const environment = read(`/proc/${stat.pid}/environ`)
+          const machine = valueIn(environment, MACHINE_VARIABLE)
           const groupOf = readGroup(stat.pid)
-          return [{ ...stat, ...defined({ machine, groupOf }) }]
+          const isMarked = machine !== undefined || groupOf !== undefined
+          const folder = isMarked ? (valueIn(environment, CONTROL_VARIABLE) ?? rootOf(stat.pid)) : undefined
+          return [{ ...stat, ...defined({ machine, groupOf, folder }) }]
         }),
   }
 }
@@ -57,14 +60,22 @@ export function machineOfGroup(text: string): string | undefined {
   return names.at(-1)?.slice(GROUP_PREFIX.length)
 }
 
-function readMark(pid: number): string | undefined {
-  const environment = read(`/proc/${pid}/environ`)
+/** A variable of a process's environment, in the form of `/proc/PID/environ`. */
+function valueIn(environment: Buffer | undefined, name: string): string | undefined {
   if (environment === undefined) return undefined
+  const mark = Buffer.from(`\0${name}=`)
   const padded = Buffer.concat([Buffer.from('\0'), environment])
-  const at = padded.indexOf(MARK)
+  const at = padded.indexOf(mark)
   if (at === -1) return undefined
-  const end = padded.indexOf(0, at + MARK.length)
-  return padded.toString('utf8', at + MARK.length, end === -1 ? undefined : end)
+  const end = padded.indexOf(0, at + mark.length)
+  return padded.toString('utf8', at + mark.length, end === -1 ? undefined : end)
+}
+
+/** The machine's directory in the command line of a runner or its guard. */
+function rootOf(pid: number): string | undefined {
+  const words = read(`/proc/${pid}/cmdline`)?.toString('utf8').split('\0') ?? []
+  const at = words.indexOf(ROOT_OPTION)
+  return at === -1 ? undefined : words[at + 1]
 }
 
 /**

@@ -1,4 +1,6 @@
-import { MARKER, type ProcessInfo, type ProcessReader } from './processes'
+import { defined } from '../../core/defined'
+import { MACHINE_VARIABLE } from '../../core/queues'
+import { CONTROL_VARIABLE, ROOT_OPTION, type ProcessInfo, type ProcessReader } from './processes'
 import { runProgram } from './programs'
 
 /** macOS shows environments with `-E`, the other BSDs (and procps) with `e`. */
@@ -22,7 +24,8 @@ export function createPsReader(platform: NodeJS.Platform): ProcessReader {
 }
 
 const LINE = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\w{3}\s+\w{3}\s+\d+\s+[\d:]+\s+\d{4})\s(.*)$/
-const MARK = new RegExp(`(?:^|\\s)${MARKER}=(\\S+)`)
+const MARK = new RegExp(`(?:^|\\s)${MACHINE_VARIABLE}=(\\S+)`)
+const FOLDER = new RegExp(`(?:^|\\s)(?:${CONTROL_VARIABLE}=|${ROOT_OPTION} )(\\S+)`)
 
 /** Lines of `ps -o pid=,ppid=,pgid=,stat=,lstart=,command=`; other lines are skipped. @internal Tests read output of other systems. */
 export function parsePs(output: string): ProcessInfo[] {
@@ -31,6 +34,7 @@ export function parsePs(output: string): ProcessInfo[] {
     if (match === null) return []
     const [, pid, parent, group, state, started, command] = match
     const machine = MARK.exec(command!)?.[1]
+    const folder = machine === undefined ? undefined : FOLDER.exec(command!)?.[1]
     return [
       {
         pid: Number(pid),
@@ -38,7 +42,7 @@ export function parsePs(output: string): ProcessInfo[] {
         group: Number(group),
         isDefunct: state!.startsWith('Z'),
         started: started!.replace(/\s+/g, ' '),
-        machine,
+        ...defined({ machine, folder }),
       },
     ]
   })

@@ -1,5 +1,7 @@
-/** Environment variable of every process of a machine; its value is the attempt's id. */
-export const MARKER = 'CRUCIBLE_MACHINE'
+/** A variable of the environment of every command; it names a folder in the machine's or the job's directory. */
+export const CONTROL_VARIABLE = 'CRUCIBLE_CONTROL_DIR'
+/** The option of the runner that names the machine's directory. */
+export const ROOT_OPTION = '--root'
 
 /** A process, identified permanently: its id, which the system reuses, with its start time. */
 export interface ProcessIdentity {
@@ -13,10 +15,22 @@ export interface ProcessInfo extends ProcessIdentity {
   group: number
   /** A zombie that waits for its parent. */
   isDefunct: boolean
-  /** Value of the marker in its environment, if readable. */
+  /** The name of its machine in its environment, if readable. */
   machine?: string
-  /** The machine whose control group contains it, if the runner could create one. */
+  /** The name of the machine whose control group contains it, if the runner could create one. */
   groupOf?: string
+  /** A directory of its machine, which its environment or its command line names. */
+  folder?: string
+}
+
+/** The marks of a machine's processes. */
+export interface MachineMarks {
+  name: string
+  /**
+   * The machine's directories, for a machine whose name is only the attempt's id: another deployment's machine on this host may have the
+   * same one. Missing for a name with its deployment.
+   */
+  folders?: readonly string[]
 }
 
 export interface ProcessReader {
@@ -29,7 +43,7 @@ export interface ProcessScan {
   identify(pid: number): Promise<ProcessIdentity | undefined>
   isAlive(identity: ProcessIdentity): Promise<boolean>
   /** Returns every living process of a machine; `first` is its first process, if known. */
-  ofMachine(machine: string, first?: ProcessIdentity): Promise<ProcessInfo[]>
+  ofMachine(marks: MachineMarks, first?: ProcessIdentity): Promise<ProcessInfo[]>
 }
 
 export function scanProcesses(reader: ProcessReader): ProcessScan {
@@ -37,7 +51,7 @@ export function scanProcesses(reader: ProcessReader): ProcessScan {
   return {
     identify: (pid) => reader.one(pid),
     isAlive: async (identity) => isSame(await reader.one(identity.pid), identity),
-    ofMachine: async (machine, first) => membersOf(await (all ??= reader.all()), machine, first),
+    ofMachine: async (marks, first) => membersOf(await (all ??= reader.all()), marks, first),
   }
 }
 
@@ -49,17 +63,13 @@ function isSame(process: ProcessInfo | undefined, identity: ProcessIdentity): bo
  * The processes that carry the machine's marker, are in its control group or are its first one, then, repeatedly, their children
  * and the members of their sessions: a process that cleared its environment has one of the two. Never this process.
  */
-function membersOf(all: ProcessInfo[], machine: string, first?: ProcessIdentity): ProcessInfo[] {
+function membersOf(all: ProcessInfo[], marks: MachineMarks, first?: ProcessIdentity): ProcessInfo[] {
   const living = all.filter((one) => !one.isDefunct && one.pid !== process.pid)
   const own = all.find((one) => one.pid === process.pid)
-  const members = new Set(
-    living.filter(
-      (one) =>
-        one.machine === machine ||
-        one.groupOf === machine ||
-        (one.pid === first?.pid && one.started === first.started),
-    ),
-  )
+  const members = new Set([
+    ...marked(living, marks),
+    ...living.filter((one) => one.pid === first?.pid && one.started === first.started),
+  ])
   for (let before = -1; before !== members.size;) {
     before = members.size
     const pids = new Set([...members].map((one) => one.pid))
@@ -71,4 +81,17 @@ function membersOf(all: ProcessInfo[], machine: string, first?: ProcessIdentity)
     }
   }
   return [...members]
+}
+
+/**
+ * The processes with the machine's name. If the name is only the attempt's id and some of them name directories of another machine, then
+ * only those that name a directory of this one.
+ */
+function marked(living: ProcessInfo[], { name, folders }: MachineMarks): ProcessInfo[] {
+  const named = living.filter((one) => one.machine === name || one.groupOf === name)
+  if (folders === undefined) return named
+  const isHere = ({ folder = '' }: ProcessInfo): boolean =>
+    folders.some((own) => folder === own || folder.startsWith(`${own}/`))
+  const isElsewhere = (one: ProcessInfo): boolean => one.folder !== undefined && !isHere(one)
+  return named.some(isElsewhere) ? named.filter(isHere) : named
 }

@@ -5,7 +5,7 @@ import type { MachineHandle, OwnerTags, RealisedOffer } from '../../core/handle'
 import { BackendError } from '../errors'
 import { hasCode, invalid } from './errors'
 import type { JobUser } from './job-users'
-import type { ProcessIdentity } from './processes'
+import type { MachineMarks, ProcessIdentity } from './processes'
 
 /** `machine.json`: identity and owner of a machine. Written before its directory gets its name. */
 export interface MachineRecord {
@@ -24,6 +24,8 @@ export interface MachineRecord {
   folder?: string
   /** The user of its commands; missing for the worker's user. */
   user?: JobUser
+  /** Its name on this host; missing for a runner that knows only the attempt's id. */
+  name?: string
 }
 
 /** `ending.json`: the machine is being ended; written before the first process is killed. The first one counts. */
@@ -104,6 +106,19 @@ export function handleOf({ owner, realised, launchedAtMs }: MachineRecord): Mach
 /** The directory with the files that the job's commands may reach, if it is not the machine's own. */
 export function jobFolder({ folder, user }: MachineRecord): string | undefined {
   return folder ?? user?.folder
+}
+
+/** The machine's name on this host, in the environment of its processes and in the names of its control group and its container. */
+export function nameOf({ name, owner }: MachineRecord): string {
+  return name ?? owner.attemptId
+}
+
+/** The marks of the machine's processes. */
+export function marksOf(paths: Paths, machine: MachineRecord): MachineMarks {
+  if (machine.name !== undefined) return { name: machine.name }
+  const folder = jobFolder(machine)
+  const own = paths.machine(machine.owner.attemptId)
+  return { name: nameOf(machine), folders: folder === undefined ? [own] : [own, folder] }
 }
 
 /** All records of one machine with a directory. */

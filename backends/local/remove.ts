@@ -5,14 +5,15 @@ import { DAY_MS, HOUR_MS } from '../../core/time/time'
 import { hasCode } from './errors'
 import { ELSEWHERE } from './job-users'
 import type { Host } from './host'
-import { FILES, jobFolder, namesIn, type MachineRecord } from './records'
+import { FILES, jobFolder, nameOf, namesIn, type MachineRecord } from './records'
+import { releaseUid, sweepUids } from './uid-claims'
 
 /** Long after the last repetition of an order, which Temporal and the job's deadline limit. */
 const TOMBSTONE_KEPT_MS = 30 * DAY_MS
 /** A launch that needs longer than this to download its runner is dead. */
 const STAGING_KEPT_MS = HOUR_MS
 const SWEEP_EVERY_MS = HOUR_MS
-/** The runner's lock of a job's directory is next to it and holds the id of the attempt. */
+/** The runner's lock of a job's directory is next to it and holds the name of the machine. */
 const LOCK = '.lock'
 
 /** Removes a machine's directory. It is renamed first, so that no reader sees half of it. */
@@ -20,6 +21,7 @@ export async function removeDirectory(host: Host, machine: MachineRecord): Promi
   const { paths } = host
   const { attemptId } = machine.owner
   await removeJobFolder(machine)
+  if (machine.user !== undefined) await releaseUid(machine.user.uid, paths.machine(attemptId))
   try {
     await rename(paths.machine(attemptId), join(paths.staging, `${attemptId}.${randomUUID()}`))
   } catch (error) {
@@ -46,7 +48,7 @@ async function removeJobFolder(machine: MachineRecord): Promise<void> {
   const takenBy = await readFile(`${folder}${LOCK}`, 'utf8').catch((error: unknown) => {
     if (!hasCode(error, 'ENOENT')) throw error
   })
-  if (takenBy !== undefined && takenBy !== machine.owner.attemptId) return
+  if (takenBy !== undefined && takenBy !== nameOf(machine)) return
   await removeTree(folder)
   // A runner that waits for this file notices that it is another one.
   if (takenBy !== undefined) await rm(`${folder}${LOCK}`, { force: true })
@@ -59,6 +61,7 @@ export async function sweep(host: Host): Promise<void> {
   host.sweptAtMs = nowMs
   for (const path of await olderThan(host.paths.tombstones, nowMs - TOMBSTONE_KEPT_MS)) await unlink(path)
   for (const path of await olderThan(host.paths.staging, nowMs - STAGING_KEPT_MS)) await removeTree(path)
+  await sweepUids(nowMs - STAGING_KEPT_MS)
   for (const folder of [host.paths.jobs, ELSEWHERE]) await sweepLocks(folder, nowMs - TOMBSTONE_KEPT_MS)
 }
 

@@ -7,6 +7,7 @@ import type { ProcessScan } from './processes'
 import {
   FILES,
   isMachineId,
+  marksOf,
   namesIn,
   readMachine,
   readTombstone,
@@ -14,6 +15,7 @@ import {
   type EndedRecord,
   type MachineFiles,
   type MachineRecord,
+  type Paths,
 } from './records'
 
 /**
@@ -86,7 +88,7 @@ async function viewOf(host: Host, id: string, processes: ProcessScan): Promise<M
     noticeAtMs: notice ? notice.terminateAtMs : undefined,
   }
   if (files.ended !== undefined) return { ...view, state: 'gone', ended: files.ended }
-  if (await hasProcesses(files, processes)) {
+  if (await hasProcesses(host.paths, files, processes)) {
     return { ...view, state: files.ending === undefined ? 'running' : 'stopping' }
   }
   // The files may have vanished with the whole directory during the read.
@@ -94,7 +96,7 @@ async function viewOf(host: Host, id: string, processes: ProcessScan): Promise<M
   if (buried !== undefined) return buried
   if (files.process === undefined && files.ending === undefined) return { ...view, state: 'unstarted' }
   // The write is permanent, and this scan's list of processes may be older than the machine, so processes are checked again.
-  if (await hasProcesses(files, host.processes())) return { ...view, state: 'running' }
+  if (await hasProcesses(host.paths, files, host.processes())) return { ...view, state: 'running' }
   return { ...view, state: 'gone', ended: await recordEnd(host, id, files) }
 }
 
@@ -121,9 +123,13 @@ async function buriedView(host: Host, id: string): Promise<MachineView | undefin
 }
 
 /** Checks the first process if it lives, which costs one small read; otherwise scans all processes. */
-async function hasProcesses({ machine, process }: MachineFiles, processes: ProcessScan): Promise<boolean> {
+async function hasProcesses(
+  paths: Paths,
+  { machine, process }: MachineFiles,
+  processes: ProcessScan,
+): Promise<boolean> {
   if (process !== undefined && (await processes.isAlive(process))) return true
-  return (await processes.ofMachine(machine.owner.attemptId, process)).length > 0
+  return (await processes.ofMachine(marksOf(paths, machine), process)).length > 0
 }
 
 /**

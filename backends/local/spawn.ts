@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { MACHINE_VARIABLE } from '../../core/queues'
 import type { Host, LocalDeps } from './host'
-import { MARKER } from './processes'
-import { FILES, jobFolder, writeJson, type MachineRecord } from './records'
+import { FILES, jobFolder, nameOf, writeJson, type MachineRecord } from './records'
 
 /**
  * Starts the runner in a separate session, with nothing inherited: it outlives this process, receives none of its signals and sees only the
@@ -57,7 +57,7 @@ function runnerArguments(directory: string, machine: MachineRecord, deps: LocalD
 }
 
 /** The driver numbers GPUs along the PCI bus, CUDA by speed by default. A job without GPUs sees none. */
-function environmentOf(host: Host, { owner, gpus }: MachineRecord): Record<string, string> {
-  const visible = { CUDA_DEVICE_ORDER: 'PCI_BUS_ID', CUDA_VISIBLE_DEVICES: gpus.join(',') }
-  return { ...host.config.environment, ...visible, [MARKER]: owner.attemptId }
+function environmentOf(host: Host, machine: MachineRecord): Record<string, string> {
+  const visible = { CUDA_DEVICE_ORDER: 'PCI_BUS_ID', CUDA_VISIBLE_DEVICES: machine.gpus.join(',') }
+  return { ...host.config.environment, ...visible, [MACHINE_VARIABLE]: nameOf(machine) }
 }

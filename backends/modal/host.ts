@@ -3,7 +3,7 @@ import type { ModalApi, createApi } from './api'
 import type { ModalConfig } from './config'
 
 /** Dependencies of the backend on its composition. */
-export type ModalDeps = Pick<BackendDeps, 'clock' | 'handOver'>
+export type ModalDeps = Pick<BackendDeps, 'clock' | 'deployment' | 'handOver'>
 
 /** Environment of every verb. */
 export interface Host {

@@ -21,10 +21,10 @@ const SEND_MS = 45 * SECOND_MS
 /** A name that the gateway takes as the key of a job. */
 const KEY = /^[a-z0-9][a-z0-9-]{0,62}$/
 
-/** Sends the order under the attempt's id, which the gateway honours for ever: repeated, it answers with the same machine. */
+/** Sends the order under its token, which the gateway honours for ever: repeated, it answers with the same machine. */
 export async function launch(host: Host, order: Order, { signal }: CallContext): Promise<LaunchOutcome> {
   const [offer] = order.offers
-  if (offer === undefined || order.offers.length > 1 || !KEY.test(order.attemptId))
+  if (offer === undefined || order.offers.length > 1 || !KEY.test(order.token))
     throw invalid(
       'the order does not name one offer, or its attempt has no usable name',
       'Plan the job again.',
@@ -34,10 +34,10 @@ export async function launch(host: Host, order: Order, { signal }: CallContext):
   if (tooNew !== undefined) return { kind: 'refused', failure: tooNew }
   const request = await requestFor(host, { order, offer, health })
   try {
-    return outcomeOf(await host.api.submit(order.attemptId, request, signal), offer)
+    return outcomeOf(host, await host.api.submit(order.token, request, signal), offer)
   } catch (error) {
     if (!(error instanceof HttpError)) throw error
-    if (mayHaveHappened(error)) return knownOutcome(host, order.attemptId, { offer, signal })
+    if (mayHaveHappened(error)) return knownOutcome(host, order.token, { offer, signal })
     const failure = failureOf(error)
     if (failure.class === 'transient' || failure.class === 'throttled')
       throw new BackendError(failure, { cause: error })
@@ -50,19 +50,19 @@ export async function launch(host: Host, order: Order, { signal }: CallContext):
  * it. An unknown key proves nothing yet, because the request may still arrive.
  */
 async function knownOutcome(
-  { api }: Host,
+  host: Host,
   key: string,
   { offer, signal }: { offer: Offer; signal: AbortSignal },
 ): Promise<LaunchOutcome> {
-  const job = await api.job(key, signal).catch(() => undefined)
+  const job = await host.api.job(key, signal).catch(() => undefined)
   return job === undefined
     ? { kind: 'unconfirmed', findAfterMs: SEND_MS + CLOCK_SLACK_MS }
-    : outcomeOf(job, offer)
+    : outcomeOf(host, job, offer)
 }
 
-function outcomeOf(job: Job, offer: Offer): LaunchOutcome {
+function outcomeOf(host: Host, job: Job, offer: Offer): LaunchOutcome {
   const hasMachine = typeof job.sandbox_id === 'string' || job.phase === 'launching'
-  if (hasMachine) return { kind: 'launched', handle: handleOf(job, offer) }
+  if (hasMachine) return { kind: 'launched', handle: handleOf(host, job, offer) }
   return { kind: 'refused', failure: failureOfJob(job) }
 }
 
@@ -89,7 +89,7 @@ async function requestFor(host: Host, { order, offer, health }: Parts): Promise<
   // The gateway makes one machine per key. The key is its id, because Modal does not show a container the id of its Sandbox.
   const start = containerStart(handOver, {
     attemptId,
-    machineId: { literal: attemptId },
+    machineId: { literal: token },
     startsWithinMs: startsWithinMs(order.runner),
   })
   const volume = config.hasCache ? cacheVolume(health.allowed.volumes, deployment) : undefined

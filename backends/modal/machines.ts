@@ -8,7 +8,8 @@ import type { Order } from '../../core/job/plan'
 import { DAY_MS, formatInstant } from '../../core/time/time'
 import type { CallContext, FindContext, LogPage } from '../backend'
 import type { Job, Listed } from './documents'
-import { launchFailure } from './errors'
+import { orderTokenOf } from '../../core/queues'
+import { invalid, launchFailure } from './errors'
 import type { Host } from './host'
 import { BACKEND } from './offers'
 
@@ -27,6 +28,7 @@ export function tagsOf({ jobId }: Order, { type, priceMicroUsdPerHour }: Offer):
 
 /** Returns the handle of a job's machine, the same each time it is found. */
 export function handleOf(
+  host: Pick<Host, 'deps'>,
   { key, tags, accepted_at_ms: acceptedAtMs }: Job,
   offer?: Pick<Offer, 'type' | 'priceMicroUsdPerHour'>,
 ): MachineHandle {
@@ -34,7 +36,7 @@ export function handleOf(
     backend: BACKEND,
     kind: 'machine',
     id: key,
-    attemptId: key,
+    attemptId: attemptOf(host, key),
     realised: {
       capacityType: 'on-demand',
       place: '',
@@ -45,15 +47,40 @@ export function handleOf(
   }
 }
 
+/** The attempt of a key of this deployment: its token, or in 0.1.0 its id. */
+function attemptOf({ deps: { deployment } }: Pick<Host, 'deps'>, key: string): string {
+  const ending = deployment === undefined ? '' : orderTokenOf('', deployment)
+  return ending !== '' && key.endsWith(ending) ? key.slice(0, -ending.length) : key
+}
+
+/** The keys under which this deployment may have ordered an attempt. */
+function keysOf({ deps: { deployment } }: Host, attemptId: string): string[] {
+  return deployment === undefined ? [attemptId] : [orderTokenOf(attemptId, deployment), attemptId]
+}
+
+/** Whether a job is not another deployment's: the gateway knows no owner of a key that was only cancelled. */
+function isOurs({ deps: { deployment } }: Host, { owner }: Pick<Job, 'owner'>): boolean {
+  return deployment === undefined || owner === undefined || owner === null || owner === deployment
+}
+
 const hasMachine = ({ sandbox_id: id }: Job): boolean => typeof id === 'string'
 
 /** Finds the machine of an attempt. For a key that the gateway does not know, it asks Modal. */
 export async function find(host: Host, attemptId: string, ctx: FindContext): Promise<FindOutcome> {
-  const job = await host.api.job(attemptId, ctx.signal)
+  const job = await jobOf(host, attemptId, ctx.signal)
   const waitMs = (ctx.sentUntilMs ?? 0) - host.deps.clock()
   if (job === undefined) return waitMs > 0 ? { kind: 'unsettled', againInMs: waitMs } : { kind: 'absent' }
-  if (job.phase === 'launching' || job.phase === 'running') return { kind: 'found', handles: [handleOf(job)] }
-  return { kind: 'absent', ended: hasMachine(job) ? [handleOf(job)] : undefined }
+  if (job.phase === 'launching' || job.phase === 'running') return { kind: 'found', handles: [handleOf(host, job)] }
+  return { kind: 'absent', ended: hasMachine(job) ? [handleOf(host, job)] : undefined }
+}
+
+/** The job that this deployment ordered for an attempt. */
+async function jobOf(host: Host, attemptId: string, signal: AbortSignal): Promise<Job | undefined> {
+  for (const key of keysOf(host, attemptId)) {
+    const job = await host.api.job(key, signal)
+    if (job !== undefined && isOurs(host, job)) return job
+  }
+  return undefined
 }
 
 export async function observe(
@@ -118,29 +145,35 @@ function causeOf(exitCode: number | undefined): Pick<Observation, 'cause' | 'det
 }
 
 export async function terminate(
-  { api }: Host,
+  host: Host,
   { kind, id }: ResourceHandle,
   { signal }: CallContext,
 ): Promise<void> {
-  await (kind === 'volume' ? api.deleteVolume(id, signal) : api.cancel(id, signal))
+  const { api } = host
+  if (kind === 'volume') return api.deleteVolume(id, signal)
+  // A key with the deployment's name is ours; one of 0.1.0 may be another deployment's.
+  const job = attemptOf(host, id) === id ? await api.job(id, signal) : undefined
+  if (job !== undefined && !isOurs(host, job))
+    throw invalid(`machine ${id} belongs to deployment ${job.owner}`, 'Give each deployment jobs with other ids, or a gateway.')
+  await api.cancel(id, signal)
 }
 
 /** Everything that Modal lists with the deployment's tag. */
 export async function list(
-  { api }: Host,
+  host: Host,
   deployment: string,
   { signal }: CallContext,
 ): Promise<OwnedResource[]> {
-  return (await api.jobs(deployment, signal)).map((listed) => resourceOf(listed, deployment))
+  return (await host.api.jobs(deployment, signal)).map((listed) => resourceOf(host, listed, deployment))
 }
 
-function resourceOf({ key, tags }: Listed, deployment: string): OwnedResource {
+function resourceOf(host: Host, { key, tags }: Listed, deployment: string): OwnedResource {
   const acceptedAtMs = Number(tags['accepted-at-ms'] ?? 0)
-  const handle = handleOf({ key, phase: 'running', tags, accepted_at_ms: acceptedAtMs })
+  const handle = handleOf(host, { key, phase: 'running', tags, accepted_at_ms: acceptedAtMs })
   const { type, priceMicroUsdPerHour } = handle.realised
   return {
     handle,
-    owner: { deployment, jobId: tags[TAGS.job] ?? '', attemptId: key },
+    owner: { deployment, jobId: tags[TAGS.job] ?? '', attemptId: handle.attemptId },
     createdAtMs: acceptedAtMs,
     description: `${type} machine, ordered ${formatInstant(acceptedAtMs)}`,
     costMicroUsdPerDay: spendOver(DAY_MS, priceMicroUsdPerHour),

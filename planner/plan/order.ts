@@ -8,7 +8,7 @@ import type { Expected } from '../../core/job/forecast'
 import type { JobSpec } from '../../core/job/job'
 import { dearestPriceOf, isInterruptible, offerKey, type Offer } from '../../core/offer'
 import type { BackendAnswer, Order, Placement, Plan } from '../../core/job/plan'
-import { attemptIdOf } from '../../core/queues'
+import { attemptIdOf, orderTokenOf } from '../../core/queues'
 import { DEFAULT_TIMING, type Timing } from '../../core/time/timing'
 import { INTERCHANGEABLE_COST_FACTOR, INTERCHANGEABLE_TIME_FACTOR, OFFERS_PER_ORDER_MAX } from './assumptions'
 import { isShaky, isDeprioritised } from './avoidance'
@@ -58,7 +58,7 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     offers,
     resources: input.resolved.spec.resources,
     nodes: 1,
-    token: attemptId,
+    token: orderTokenOf(attemptId, input.deployment),
     expected: expectedOf(best, plan),
     runnerStart: capabilities.runnerStart,
     runnerSha256: input.resolved.runnerSha256,

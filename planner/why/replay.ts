@@ -25,9 +25,15 @@ export function replayPlan(
   if (recorded === undefined) return undefined
   const facts = { ...recorded, answers }
   const { plan, outcome } = planFor(inputs, facts)
-  const seen = inLine(outcome, answered)
+  const seen = withToken(inLine(outcome, answered), answered)
   const isSame = canonicalJson([excerptOf(plan), seen]) === canonicalJson([excerpt, answered])
   return { plan, outcome: seen, facts, isSame }
+}
+
+/** The token of an order identifies it and is not a decision; in a record of 0.1.0 it lacks the deployment. */
+function withToken(outcome: PlanOutcome, recorded: PlanOutcome): PlanOutcome {
+  if (outcome.kind !== 'place' || recorded.kind !== 'place') return outcome
+  return { ...outcome, order: { ...outcome.order, token: recorded.order.token } }
 }
 
 /** The place in line is not the planner's decision: a job behind others waits for its turn, whatever the plan says. */

@@ -47,7 +47,7 @@ class LastDuties:
             if self.container is not None:
                 remove_container(self.container)
             if not self._is_foreign:
-                processes.end_all(self._options.attempt_id, [], [])
+                processes.end_all(self._options.machine, [], [])
             power_off(self._options.power_off)
             self._is_done = True
 

@@ -46,7 +46,7 @@ class Life:
         context = self._context
         deadman = Deadman(context.clock, context.duties, self._until_ms)
         if not context.memory.is_first_start:
-            processes.end_all(context.options.attempt_id, [], context.post.keep)
+            processes.end_all(context.options.machine, [], context.post.keep)
         try:
             body = self._read_order()
             if self._has_result():

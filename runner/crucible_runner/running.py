@@ -61,7 +61,7 @@ class Running:
         self._give_directories()
         if order["image"] is not None:
             self._docker = container.find_docker()
-            context.duties.remember_container(container.container_name(order["attemptId"]))
+            context.duties.remember_container(container.container_name(context.options.machine))
             attempt.enter("pulling")
             wanted = Wanted(order["image"], self._login())
             folder, is_stopped = context.paths.login, attempt.stopping.is_stopped
@@ -133,12 +133,12 @@ class Running:
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
         gpus = container.gpus_for_docker(bool(attempt.gpus.ask()), visible)
         command = container.container_command(docker, order, paths, sorted(inside), gpus)
-        container.remove_container(container.container_name(order["attemptId"]), docker)
+        container.remove_container(container.container_name(self._context.options.machine), docker)
         return self._launch(self._workload(), command, dict(os.environ, **inside), found)
 
     def _workload(self, waits: bool = False) -> Workload:
         context, post = self._context, self._context.post
-        machine = Machine(context.options.attempt_id, post.guard, post.timekeeper, post.lock, post.group, waits=waits)
+        machine = Machine(context.options.machine, post.guard, post.timekeeper, post.lock, post.group, waits=waits)
         if self._docker is None:
             machine = machine._replace(user=context.options.user)
         return Workload(machine, Sink(context.book, context.progress, self._attempt.tracking.see), self._docker)

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { IssuedRunnerOrder, RunnerOrder } from '../../core/documents'
 import type { Offer } from '../../core/offer'
 import type { Order } from '../../core/job/plan'
-import { attemptIdOf } from '../../core/queues'
+import { attemptIdOf, orderTokenOf } from '../../core/queues'
 import type { ResourceRequest } from '../../core/resources'
 import { DEFAULT_TIMING, type Timing } from '../../core/time/timing'
 import { layout } from '../../storage/layout'
@@ -47,7 +47,7 @@ export function makeOrder(options: OrderOptions): Order {
     offers: offers.filter((offer) => offer.capacityType === capacityType),
     resources,
     nodes: 1,
-    token: attemptId,
+    token: orderTokenOf(attemptId, options.deployment ?? 'test'),
     runnerStart: options.runnerStart ?? 'with-launch',
     runnerSha256: options.runnerSha256 ?? '0'.repeat(64),
     storeUrl: store.url,

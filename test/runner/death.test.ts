@@ -223,7 +223,7 @@ describe(`daemons that outlive guard, timekeeper, runner and leash${HAS_GROUPS ?
     const bundle = await world.bundle({ 'daemon.py': DAEMON })
     const machine = await world.launch({ bundle, run: 'python3 daemon.py; echo step 1; exec sleep 600' })
     const daemon = await killAllWhoEnd(machine)
-    const found = await scanProcesses(createLinuxReader()).ofMachine(machine.id)
+    const found = await scanProcesses(createLinuxReader()).ofMachine({ name: machine.id })
     expect(found.map(({ pid }) => pid)).toEqual([daemon])
     process.kill(daemon, 'SIGKILL')
     await until(() => !isAlive(daemon))

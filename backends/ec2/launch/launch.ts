@@ -11,6 +11,7 @@ import { ec2Error, hasCode, invalid, mayHaveHappened, transient } from '../error
 import { failureOfFleet, treatAsTransientWhileNew } from './fleet-failure'
 import { LEFT_ALONE_MS, type Host } from '../host'
 import { handleOf, handleOfFleet } from '../machine/machines'
+import { isOurs } from '../machine/observe'
 import { CAPACITY_TYPES } from '../market/offers'
 import { reservedFailure } from './reserved-launch'
 import { tagsOf, TAGS } from '../tags'
@@ -153,7 +154,8 @@ async function makeTemplate(host: Host, { order, request, signal }: Sending): Pr
 
 /** The token was used for a different request: the result of that one is the attempt's machine. */
 async function adopt(host: Host, order: Order, signal: AbortSignal): Promise<FleetAnswer> {
-  const found = await host.api.machines.byTag({ name: TAGS.attempt, value: order.attemptId }, signal)
+  const machines = await host.api.machines.byTag({ name: TAGS.attempt, value: order.attemptId }, signal)
+  const found = machines.filter((machine) => isOurs(host, machine))
   if (found.length > 0) return { machines: found.map(({ id }) => ({ id })), errors: [] }
   throw invalid(
     'the token of this order was already used for a different request, which launched no machine',

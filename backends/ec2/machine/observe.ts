@@ -52,7 +52,8 @@ export async function find(host: Host, attemptId: string, { signal }: CallContex
   // A machine that is still shutting down may still work.
   const handles = ours.filter(({ state }) => state !== 'terminated').map(handleOf)
   const ended = ours.filter(({ state }) => state === 'terminated').map(handleOf)
-  const emptySinceMs = host.memory.since(`no machine of ${attemptId}`, found.length === 0)
+  // A machine of another deployment with the same attempt id shows nothing about this one.
+  const emptySinceMs = host.memory.since(`no machine of ${attemptId}`, ours.length === 0)
   if (handles.length > 0) return { kind: 'found', handles }
   // A terminated one was listed, so all others are by now.
   if (emptySinceMs === undefined || host.memory.isRefused(attemptId))
@@ -66,7 +67,7 @@ function isBilled({ state }: Machine): boolean {
   return state !== 'terminated' && state !== 'shutting-down'
 }
 
-function isOurs({ deps }: Host, { tags }: Machine): boolean {
+export function isOurs({ deps }: Host, { tags }: Machine): boolean {
   return deps.deployment === undefined || ownerOf(tags).deployment === deps.deployment
 }
 

@@ -3,6 +3,7 @@ import { stoppingMs } from '../../../core/time/timing'
 import { failureOfEnd, type FailureClass } from '../../../core/failure'
 import type { MachineHandle } from '../../../core/handle'
 import type { Order } from '../../../core/job/plan'
+import { MACHINE_VARIABLE, machineNameOf } from '../../../core/queues'
 import type { CallContext } from '../../backend'
 import { BackendError } from '../../errors'
 import { runOnMachine, script, type CommandAnswer } from './commands'
@@ -79,7 +80,7 @@ function specOf({ config }: Host, order: Order): Record<string, unknown> {
     attempt,
     storeUrl,
     runnerSha256,
-    environment: { AWS_REGION: config.region },
+    environment: { AWS_REGION: config.region, [MACHINE_VARIABLE]: machineNameOf(order) },
     stopSeconds: Math.ceil(stoppingMs(runner) / SECOND_MS),
   }
 }

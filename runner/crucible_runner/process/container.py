@@ -7,6 +7,7 @@ from typing import Dict, List, Optional
 
 from ..endings import Failed
 from ..paths import Paths, remove_tree
+from .machine_name import name_of_machine
 from .processes import PASSING_ON, TELLING
 from .shell import PLAIN, STRICT, with_wait
 
@@ -82,8 +83,8 @@ def find_docker() -> str:
     return docker
 
 
-def container_name(attempt_id: str) -> str:
-    return "crucible-" + attempt_id
+def container_name(machine: str) -> str:
+    return "crucible-" + machine
 
 
 def container_command(
@@ -93,8 +94,9 @@ def container_command(
     a command line. `gpus` is the GPU list in docker's format.
 
     The container sees only the job's own directories: the machine's keys, grants, runner and temporary files stay outside."""
-    command = [docker, "run", "--rm", "--init", "--name", container_name(order["attemptId"])]
-    command += ["--label", "crucible.machine=" + order["attemptId"]]
+    machine = name_of_machine(order["attemptId"], os.environ)
+    command = [docker, "run", "--rm", "--init", "--name", container_name(machine)]
+    command += ["--label", "crucible.machine=" + machine]
     for path in paths.of_job:
         command += ["--volume", "%s:%s" % (path, path)]
     command += ["--volume", "%s:%s:ro" % (paths.helper, paths.helper)]

@@ -6,7 +6,7 @@ import shutil
 from typing import Dict, Mapping, NamedTuple
 
 from ..paths import Paths
-from .processes import MACHINE_VARIABLE
+from .machine_name import MACHINE_VARIABLE, name_of_machine
 from .user import variables
 
 # Only the variables named here are passed on, so that no credential of the machine reaches the workload.
@@ -43,18 +43,18 @@ def workload_environment(facts: Facts, own: Mapping[str, str]) -> Dict[str, str]
     result["PATH"] = _path_with_python(result.get("PATH", os.defpath), facts.paths)
     if facts.has_user:
         result.update(variables(facts.paths.home, facts.paths.short_scratch(), result["PATH"]))
-    result.update(_own_variables(facts))
+    result.update(_own_variables(facts, own))
     return result
 
 
 def container_environment(facts: Facts, own: Mapping[str, str]) -> Dict[str, str]:
     """Returns the variables of a container."""
     result = {name: value for name, value in own.items() if _PASSED_TO_CONTAINER.fullmatch(name)}
-    result.update(_own_variables(facts))
+    result.update(_own_variables(facts, own))
     return result
 
 
-def _own_variables(facts: Facts) -> Dict[str, str]:
+def _own_variables(facts: Facts, own: Mapping[str, str]) -> Dict[str, str]:
     order, paths = facts.order, facts.paths
     result = {"PYTHONUNBUFFERED": "1"}
     result.update(order["env"])
@@ -69,7 +69,7 @@ def _own_variables(facts: Facts) -> Dict[str, str]:
             "CRUCIBLE_OUTPUT_DIR": paths.output,
             "CRUCIBLE_CONTROL_DIR": paths.control,
             "CRUCIBLE_GPUS": str(facts.gpus),
-            MACHINE_VARIABLE: order["attemptId"],
+            MACHINE_VARIABLE: name_of_machine(order["attemptId"], own),
         }
     )
     result.pop("CRUCIBLE_RESUME_FROM", None)

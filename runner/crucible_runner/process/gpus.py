@@ -6,7 +6,7 @@ import subprocess
 import threading
 from typing import Dict, List, Optional
 
-from .processes import MACHINE_VARIABLE
+from .machine_name import MACHINE_VARIABLE
 
 _QUERY = "index,name,utilization.gpu,memory.used,memory.total"
 # A faulty driver may never answer.

@@ -17,6 +17,7 @@ from ..notices import file as notice_file
 from ..paths import Paths
 from . import cgroup, job_root, processes
 from .container import forget_login, remove_container
+from .machine_name import MACHINE_VARIABLE, name_of_machine
 
 _NOTICE_LOOK_SECONDS = 0.1
 _READ_BYTES = 65536
@@ -42,6 +43,11 @@ class Options(NamedTuple):
     @property
     def attempt_id(self) -> str:
         return "%s-%d" % (self.job, self.attempt)
+
+    @property
+    def machine(self) -> str:
+        """The name under which the machine's processes, control group and container are found on this host."""
+        return name_of_machine(self.attempt_id, os.environ)
 
 
 class Post(NamedTuple):
@@ -82,7 +88,7 @@ class Work(NamedTuple):
 
 def run_guarded(options: Options, work: Work, arguments: List[str]) -> int:
     """Does the work in separate processes and ends everything after it. Returns at once when the machine has a runner."""
-    _carry_the_machine(options.attempt_id, arguments)
+    _carry_the_machine(options.machine, arguments)
     try:
         lock = _take_lock(options.root)
     except BlockingIOError:
@@ -91,20 +97,20 @@ def run_guarded(options: Options, work: Work, arguments: List[str]) -> int:
     except OSError as error:
         print("the machine's directory %s cannot be used: %s" % (options.root, error), file=sys.stderr)
         # The directory may have been usable when another runner began there.
-        if not processes.of_machine(options.attempt_id, [], [os.getppid()]):
+        if not processes.of_machine(options.machine, [], [os.getppid()]):
             power_off(options.power_off)
         return 1
     try:
         # The lock stays open in guard and runner. The workload ends with them, or the next attempt ends it.
         if options.job_root is not None:
-            job_root.take(os.path.abspath(options.job_root), options.attempt_id)
+            job_root.take(os.path.abspath(options.job_root), options.machine)
     except (job_root.InUse, OSError) as error:
         print("the job's directory %s cannot be used: %s" % (options.job_root, error), file=sys.stderr)
         power_off(options.power_off)
         return 1
-    group = cgroup.make(options.attempt_id, Paths(options.root).group)
+    group = cgroup.make(options.machine, Paths(options.root).group)
     if group is not None:
-        processes.also_in(options.attempt_id, group)
+        processes.also_in(options.machine, group)
     processes.become_subreaper()
     listen, speak = os.pipe()
     ours, theirs = map(Line, socket.socketpair())
@@ -240,7 +246,7 @@ class Guard:
         if self._container is not None:
             remove_container(self._container)
             forget_login(Paths(self._options.root).login)
-        left = processes.end_all(self._options.attempt_id, [os.getpid()], [])
+        left = processes.end_all(self._options.machine, [os.getpid()], [])
         Paths(self._options.root, self._options.job_root).forget_short_scratch()
         if self._group is not None:
             cgroup.remove(self._group)
@@ -262,6 +268,6 @@ def _tell(speak: int, note: dict) -> None:
 
 def _carry_the_machine(machine: str, arguments: List[str]) -> None:
     """Ensures that this process and all its descendants can be found by their environment."""
-    if os.environ.get(processes.MACHINE_VARIABLE) != machine:
-        os.environ[processes.MACHINE_VARIABLE] = machine
+    if os.environ.get(MACHINE_VARIABLE) != machine:
+        os.environ[MACHINE_VARIABLE] = machine
         os.execv(sys.executable, [sys.executable, "-IS"] + arguments)

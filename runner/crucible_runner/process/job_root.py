@@ -1,7 +1,7 @@
 """The job's own directory on this machine.
 
 Its path does not contain the attempt, because programs store absolute paths in their checkpoints. Only the attempt that holds the lock
-uses it; the lock file next to it names that attempt (docs/decisions/0058-one-path-for-all-attempts.md).
+uses it; the lock file next to it names its machine (docs/decisions/0058-one-path-for-all-attempts.md).
 """
 
 import fcntl
@@ -21,8 +21,8 @@ class InUse(Exception):
     """Another attempt of the job still runs on this machine."""
 
 
-def take(job_root: str, attempt_id: str, wait_seconds: float = _WAIT_SECONDS) -> int:
-    """Takes the directory for this attempt, and removes what an earlier attempt has left in it. Returns the descriptor of the lock, which
+def take(job_root: str, machine: str, wait_seconds: float = _WAIT_SECONDS) -> int:
+    """Takes the directory for the machine of this attempt, and removes what an earlier attempt has left in it. Returns the descriptor of the lock, which
     holds as long as it is open here or in a process that inherited it. Raises `InUse`, and `OSError` when the disk refuses."""
     os.makedirs(os.path.dirname(job_root), exist_ok=True)
     until = time.monotonic() + wait_seconds
@@ -40,13 +40,14 @@ def take(job_root: str, attempt_id: str, wait_seconds: float = _WAIT_SECONDS) ->
         lock = _open(job_root)
     try:
         before = _owner(lock)
-        if before != attempt_id:
-            if before is not None:
+        if before != machine:
+            # A name without its deployment may also be that of another deployment's machine, which must not be ended here.
+            if before is not None and ("." in before or "." not in machine):
                 # The attempt is over, but a process of it that escaped its runner could still write here.
                 processes.end_all(before, [], [])
             remove_tree(job_root)
             os.ftruncate(lock, 0)
-            os.pwrite(lock, attempt_id.encode("utf-8"), 0)
+            os.pwrite(lock, machine.encode("utf-8"), 0)
         return lock
     except BaseException:
         os.close(lock)

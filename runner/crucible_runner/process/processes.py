@@ -9,8 +9,7 @@ import time
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from . import cgroup
-
-MACHINE_VARIABLE = "CRUCIBLE_MACHINE"
+from .machine_name import MACHINE_VARIABLE
 
 _IS_LINUX = sys.platform.startswith("linux")
 _PR_SET_PDEATHSIG = 1

@@ -28,7 +28,7 @@ _OUTPUT_SECONDS = 5.0
 class Machine(NamedTuple):
     """The facts that a command needs about its machine."""
 
-    attempt_id: str
+    name: str
     guard: int
     timekeeper: int
     lock: int
@@ -55,7 +55,7 @@ class Workload:
         self._machine = machine
         self._sink = sink
         self._docker = docker
-        self._container = container.container_name(machine.attempt_id) if docker else None
+        self._container = container.container_name(machine.name) if docker else None
         self.ended = threading.Event()
         self._leash: Optional["subprocess.Popen[bytes]"] = None
         self.is_asked_to_stop = False
@@ -71,7 +71,7 @@ class Workload:
             "-IS",
             PROGRAM,
             "leash",
-            self._machine.attempt_id,
+            self._machine.name,
             ",".join(map(str, self._keep)),
         ]
         leash += [str(self._machine.lock), self._container or "", self._machine.group or ""]
@@ -143,13 +143,13 @@ class Workload:
         self.is_killed = True
         if self._container is not None:
             container.remove_container(self._container, self._docker)
-        processes.end_all(self._machine.attempt_id, self._roots(), self._keep)
+        processes.end_all(self._machine.name, self._roots(), self._keep)
 
     def processes(self) -> List[int]:
         """Returns all running processes of the command."""
         if self._leash is None:
             return []
-        return list(processes.of_machine(self._machine.attempt_id, self._roots(), self._keep))
+        return list(processes.of_machine(self._machine.name, self._roots(), self._keep))
 
     @property
     def _keep(self) -> List[int]:
@@ -163,7 +163,7 @@ class Workload:
     def _wait(self) -> None:
         self._leash.wait()
         # When the leash itself was killed, its processes still exist.
-        processes.end_all(self._machine.attempt_id, self._roots(), self._keep)
+        processes.end_all(self._machine.name, self._roots(), self._keep)
         for reader in self._readers:
             reader.join(_OUTPUT_SECONDS)
         self.ended.set()

@@ -150,9 +150,12 @@ export class LocalHarness implements Harness {
 
   /** A second runner of the same directory, as a worker leaves it that dies before it has recorded its process. */
   async duplicate({ attemptId }: Order): Promise<void> {
+    const directory = join(this.root, 'machines', attemptId)
+    const record = JSON.parse(readFileSync(join(directory, 'machine.json'), 'utf8')) as { name?: string }
+    const { name = attemptId } = record
     const child = spawn('sleep', ['600'], {
-      cwd: join(this.root, 'machines', attemptId),
-      env: { ...process.env, CRUCIBLE_MACHINE: attemptId },
+      cwd: directory,
+      env: { ...process.env, CRUCIBLE_MACHINE: name, CRUCIBLE_CONTROL_DIR: join(directory, 'control') },
       detached: true,
       stdio: 'ignore',
     })
@@ -171,15 +174,16 @@ export class LocalHarness implements Harness {
   }
 }
 
-/** Living processes with the machine's mark, found without the backend's help. */
+/** Living processes with the machine's mark, of any deployment, found without the backend's help. */
 export function processesMarked(attemptId: string): number[] {
   const mark = `CRUCIBLE_MACHINE=${attemptId}`
+  const isMarked = (word: string): boolean => word === mark || word.startsWith(`${mark}.`)
   if (process.platform !== 'linux') {
     const lines = execFileSync('ps', ['-axwwE', '-o', 'pid=,command='], { encoding: 'utf8' }).split('\n')
-    return lines.filter((line) => line.split(' ').includes(mark)).map((line) => Number.parseInt(line))
+    return lines.filter((line) => line.split(' ').some(isMarked)).map((line) => Number.parseInt(line))
   }
   return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && environmentOf(name).split('\0').includes(mark))
+    .filter((name) => /^\d+$/.test(name) && environmentOf(name).split('\0').some(isMarked))
     .map(Number)
 }
 

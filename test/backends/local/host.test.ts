@@ -225,7 +225,7 @@ describe('images', () => {
     if (outcome.kind !== 'launched') throw new Error(JSON.stringify(outcome))
     await backend.terminate(outcome.handle, patiently())
     const calls = readFileSync(log, 'utf8')
-    expect(calls).toContain(`ps -aq --filter label=crucible.machine=${outcome.handle.id}\n`)
+    expect(calls).toContain(`ps -aq --filter label=crucible.machine=${outcome.handle.id} `)
     expect(calls).toContain('rm --force c1 c2\n')
   })
 })
@@ -374,7 +374,7 @@ describe('processes', () => {
   })
 
   const membersOf = (all: ProcessInfo[], machine: string, first?: ProcessIdentity): Promise<ProcessInfo[]> =>
-    scanProcesses({ all: async () => all, one: async () => undefined }).ofMachine(machine, first)
+    scanProcesses({ all: async () => all, one: async () => undefined }).ofMachine({ name: machine }, first)
 
   it('of a machine are the marked, their children and their sessions, and no others', async () => {
     const all = [

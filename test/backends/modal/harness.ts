@@ -71,6 +71,14 @@ const PAPER_TYPE = 'cpu'
 
 type Sent = JobRequest & { key: string }
 
+/** The deployment of the backend, and by default of its orders. */
+const DEPLOYMENT = 'test'
+
+/** Whether a key is that of an attempt, of any deployment. */
+function isKeyOf(attemptId: string, key: string | undefined): boolean {
+  return key === attemptId || key?.startsWith(`${attemptId}-`) === true
+}
+
 type SubmitFault =
   { fault: 'lost-answer'; instead?: 'silence' } | { fault: 'error'; code: string; status: number }
 
@@ -95,7 +103,7 @@ export class ModalHarness implements Harness {
     },
   })
   readonly config: ModalConfig
-  readonly deps: ModalDeps = { clock: Date.now, handOver: this.handOvers.issue }
+  readonly deps: ModalDeps = { clock: Date.now, deployment: DEPLOYMENT, handOver: this.handOvers.issue }
   backend!: Backend
 
   private constructor(
@@ -142,7 +150,7 @@ export class ModalHarness implements Harness {
       ...rest,
     })
     await issueOrder(this.store, order, Date.now())
-    if (isStuck) this.cloud.addFault({ fault: 'no-boot', where: { tags: { key: order.attemptId } } })
+    if (isStuck) this.cloud.addFault({ fault: 'no-boot', where: { tags: { key: order.token } } })
     return order
   }
 
@@ -243,7 +251,7 @@ export class ModalHarness implements Harness {
   }
 
   #sandboxesOf(attemptId: string): ReturnType<Cloud['instances']> {
-    return this.cloud.instances().filter(({ tags }) => tags['key'] === attemptId)
+    return this.cloud.instances().filter(({ tags }) => isKeyOf(attemptId, tags['key']))
   }
 
   /** Each of its Sandboxes is over, or has begun to work; and one has come of what was accepted. */
@@ -264,7 +272,7 @@ export class ModalHarness implements Harness {
     return this.cloud.journal
       .calls({ service: 'modal', action: 'submit' })
       .map(({ parameters }) => parameters as Sent)
-      .filter(({ key }) => key === attemptId)
+      .filter(({ key }) => isKeyOf(attemptId, key))
   }
 
   #onSubmit(fault: SubmitFault): void {

@@ -7,7 +7,7 @@ import { ModalHarness } from './harness'
 describeLostAnswers('Modal', async () => {
   const h = await ModalHarness.make({ isOnPaper: true })
   const late = new Set<string>()
-  const putOf = (attemptId: string): string => `^PUT .*/${attemptId}$`
+  const putOf = (attemptId: string): string => `^PUT .*/${attemptId}-test$`
   const isThere = (attemptId: string): boolean => h.sendsOf(attemptId).length > 0
   const untilEffect = ({ attemptId }: { attemptId: string }): Promise<void> =>
     until(() => !late.has(attemptId) || isThere(attemptId))
@@ -21,7 +21,7 @@ describeLostAnswers('Modal', async () => {
     },
     throttle: ({ attemptId }, times) =>
       h.fail({ kind: 'answer', status: 429, body: 'slow down' }, putOf(attemptId), times),
-    end: ({ attemptId }) => h.cloud.interrupt(attemptId),
+    end: ({ token }) => h.cloud.interrupt(token),
     machines: () => h.cloud.instances().map(({ tags }) => tags['key']!),
     dispose: () => h.dispose(),
   }

@@ -447,9 +447,9 @@ describe("the gateway's OpenAPI document", () => {
     const [offer] = await h.backend.offers({ gpus: { min: 1 } }, patiently())
     const orders = [await h.order(), { ...(await h.order()), offers: [offer!], image: 'python:3.12' }]
     for (const order of orders) await h.backend.launch(order, patiently())
-    const sent = orders.map(({ attemptId }) => {
+    const sent = orders.map(({ attemptId, token }) => {
       const { key, ...request } = h!.sendsOf(attemptId)[0]!
-      expect(key).toBe(attemptId)
+      expect(key).toBe(token)
       return request
     })
     expect(sent.map(({ gpu, image }) => [gpu, image.reference])).toEqual([

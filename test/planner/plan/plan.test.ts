@@ -457,7 +457,7 @@ describe('an order', () => {
     expect(made).toEqual(order([offer()]))
     expect(made).toMatchObject({
       attemptId: 'job-1-3',
-      token: 'job-1-3',
+      token: 'job-1-3-dep-1',
       runnerStart: 'with-launch',
       deployment: 'dep-1',
     })
