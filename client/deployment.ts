@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client'
 import type { GarbageCollectionInput } from '../core/messages'
 import { GARBAGE_COLLECTION_SCHEDULE_ID } from '../core/queues'
+import { claimedDeployment } from '../service/claimed-deployment'
 import { readDeployment } from '../storage/deployment'
 import { SealError } from '../storage/payload-seal'
 import type { Context } from './context'
@@ -28,8 +29,8 @@ export async function scheduledCollection(client: Client): Promise<GarbageCollec
 export async function checkSameDeployment({ store, config }: Context, client: Client): Promise<void> {
   const [stored, scheduled] = await Promise.all([
     readDeployment(store),
-    scheduledCollection(client).catch((error: unknown) => {
-      const claimed = error instanceof SealError ? deploymentIn(error.unverified) : undefined
+    scheduledCollection(client).catch(async (error: unknown) => {
+      const claimed = error instanceof SealError ? await claimedDeployment(client) : undefined
       if (claimed === undefined) throw error
       return { deployment: claimed, refusal: error }
     }),
@@ -43,9 +44,4 @@ export async function checkSameDeployment({ store, config }: Context, client: Cl
     `The Temporal server at ${address} belongs to another deployment (${scheduled.deployment}) than the store ${store.url} (${stored ?? 'unused'}).`,
     { hint: SAME_DEPLOYMENT_HINT },
   )
-}
-
-function deploymentIn(input: unknown): string | undefined {
-  const { deployment } = (input ?? {}) as Partial<GarbageCollectionInput>
-  return typeof deployment === 'string' ? deployment : undefined
 }

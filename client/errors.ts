@@ -54,7 +54,7 @@ export class CrucibleError extends Error {
 
 /** The remedy for a server and a store of two deployments. */
 export const SAME_DEPLOYMENT_HINT =
-  'Use the server and the store of one deployment (TEMPORAL_ADDRESS, CRUCIBLE_HOME, CRUCIBLE_STORE), or start your own with `crucible dev`.'
+  'Use the server and the store of one deployment (TEMPORAL_ADDRESS, CRUCIBLE_HOME, CRUCIBLE_STORE), a namespace of your own (TEMPORAL_NAMESPACE), or your own server (`crucible dev`).'
 
 /** Errors that the SDK's client exports. */
 type TemporalErrorName = Extract<keyof typeof temporal, `${string}Error`>

@@ -20,6 +20,7 @@ import { CrucibleError, isTemporals, toCrucibleError } from './errors'
 import { submissionWithId } from './job/find-job'
 import { readView, noSuchJob } from './job/read-view'
 import { planThroughWorkers } from './job/plan'
+import { isAttemptOver } from './job/view'
 
 /** A running worker answers quickly; after this time, the caller must check the answer later. */
 export const UPDATE_LIMIT_MS = 10 * SECOND_MS
@@ -99,7 +100,7 @@ export async function cancel(
     await client.workflow.getHandle(jobWorkflowId(jobId)).cancel()
   } catch (error) {
     if (!isTemporals(error, 'WorkflowNotFoundError')) throw error
-    if (hurried === undefined) throw gone(jobId)
+    if (hurried === undefined) throw await gone(context, jobId)
   }
   return hurried ?? { message: 'Cancelling; the workload gets time to save.' }
 }
@@ -139,11 +140,20 @@ function unconfirmed(jobId: string, cause: unknown): CrucibleError {
 
 async function whyUnknown(context: Context, jobId: string): Promise<CrucibleError> {
   const { state } = await readView(context, jobId)
-  return isFinal(state) ? new CrucibleError('failed', `${jobId} is already over (${state}).`) : gone(jobId)
+  return isFinal(state)
+    ? new CrucibleError('failed', `${jobId} is already over (${state}).`)
+    : gone(context, jobId)
 }
 
-function gone(jobId: string): CrucibleError {
-  return new CrucibleError('not-found', `The Temporal server does not know ${jobId}, or has closed it.`, {
-    hint: `It may have been reset, or TEMPORAL_ADDRESS names the wrong one. Submit again with --from ${jobId}.`,
-  })
+/** The error of a job that Temporal does not know. Its view says which machine may still run, and how to end it. */
+async function gone(context: Context, jobId: string): Promise<CrucibleError> {
+  const { message, attempts } = await readView(context, jobId)
+  const isOver = attempts.every(isAttemptOver)
+  return new CrucibleError(
+    'not-found',
+    `The Temporal server does not know ${jobId}, or has closed it.${isOver ? '' : ` ${message}`}`,
+    {
+      hint: `It may have been reset, or TEMPORAL_ADDRESS names the wrong one. Submit again with --from ${jobId}.`,
+    },
+  )
 }

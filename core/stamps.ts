@@ -31,6 +31,8 @@ interface Stamped {
 /** Replaces a payload that this deployment did not sign. */
 interface Refused {
   crucibleRefused: string
+  /** The deployment that the payload names, unverified. */
+  claimedDeployment?: string
 }
 
 export function stamped(args: readonly unknown[], stamp: Stamp): unknown[] {
@@ -44,14 +46,25 @@ export function unstamped(args: readonly unknown[]): { args: unknown[]; stamp?: 
   return stamp === undefined ? { args: [...args] } : { args: args.slice(0, -1), stamp }
 }
 
-export function refused(reason: string): Refused {
-  return { crucibleRefused: reason }
+export function refused(reason: string, claimedDeployment?: string): Refused {
+  return claimedDeployment === undefined
+    ? { crucibleRefused: reason }
+    : { crucibleRefused: reason, claimedDeployment }
 }
 
 /** Why a value was refused, or `undefined` when it was signed by this deployment. */
 export function refusalOf(value: unknown): string | undefined {
   const reason = (value as Partial<Refused> | null | undefined)?.crucibleRefused
   return typeof reason === 'string' ? reason : undefined
+}
+
+/** The deployment that refused arguments name, unverified. */
+export function claimedDeploymentOf(args: readonly unknown[]): string | undefined {
+  const [claimed] = args.flatMap((value) => {
+    const { claimedDeployment } = (value ?? {}) as Partial<Refused>
+    return refusalOf(value) !== undefined && typeof claimedDeployment === 'string' ? [claimedDeployment] : []
+  })
+  return claimed
 }
 
 /** Why some arguments are refused as a whole. */

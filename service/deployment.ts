@@ -20,6 +20,7 @@ import { ensureDeployment } from '../storage/deployment'
 import { SealError } from '../storage/payload-seal'
 import { layout } from '../storage/layout'
 import type { ObjectStore } from '../storage/store'
+import { claimedDeployment } from './claimed-deployment'
 
 /** Time for which a resource must be unowned before it is ended, longer than any provider's list is stale. */
 const GARBAGE_GRACE_MS = 5 * 60_000
@@ -112,7 +113,9 @@ export async function knownDeployment(client: Client): Promise<string | undefine
 }
 
 /** Content of the schedule, and whether this deployment signed it. */
-async function scheduleOf(client: Client): Promise<{ deployment?: string; isSigned: boolean } | undefined> {
+async function scheduleOf(
+  client: Client,
+): Promise<{ deployment?: string | undefined; isSigned: boolean } | undefined> {
   try {
     const { action } = await client.schedule.getHandle(GARBAGE_COLLECTION_SCHEDULE_ID).describe()
     const [input] = (action.args ?? []) as [Partial<GarbageCollectionInput>?]
@@ -120,7 +123,7 @@ async function scheduleOf(client: Client): Promise<{ deployment?: string; isSign
   } catch (error) {
     if (error instanceof ScheduleNotFoundError) return undefined
     if (!(error instanceof SealError)) throw error
-    return { ...(error.unverified as Partial<GarbageCollectionInput>), isSigned: false }
+    return { deployment: await claimedDeployment(client), isSigned: false }
   }
 }
 

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { CodedError } from '../core/errors'
-import { refused } from '../core/stamps'
+import { deploymentOf, refused } from '../core/stamps'
 
 /** A value in Temporal's wire format; the SDK's type has the same shape. */
 export interface SealedPayload {
@@ -15,11 +15,7 @@ export type SealContext =
 
 /** A payload from another deployment, or from a sender without the key. */
 export class SealError extends CodedError<'seal'> {
-  /** @param unverified the unverified origin in the first payload, for messages only */
-  constructor(
-    message: string,
-    readonly unverified: unknown,
-  ) {
+  constructor(message: string) {
     super('seal', message)
   }
 }
@@ -59,8 +55,8 @@ export class PayloadSeal {
     if (key === undefined) return bare
     const problem = problemOf(key, { payloads, bare, context })
     if (problem === undefined) return bare
-    if (this.options.onRefused === 'throw') throw new SealError(problem, valueOf(bare[0]!))
-    return bare.map((payload) => ({ ...payload, ...noteOf(problem) }))
+    if (this.options.onRefused === 'throw') throw new SealError(problem)
+    return bare.map((payload) => ({ ...payload, ...noteOf(problem, deploymentOf(valueOf(payload))) }))
   }
 }
 
@@ -120,10 +116,10 @@ function withoutSeal<P extends SealedPayload>(payload: P): P {
   return { ...payload, metadata }
 }
 
-function noteOf(reason: string): Required<SealedPayload> {
+function noteOf(reason: string, claimed: string | undefined): Required<SealedPayload> {
   return {
     metadata: { encoding: Buffer.from('json/plain') },
-    data: Buffer.from(JSON.stringify(refused(reason))),
+    data: Buffer.from(JSON.stringify(refused(reason, claimed))),
   }
 }
 

@@ -38,8 +38,8 @@ export class Authentication {
   }
 
   /** Adds the check of their input to the workflows. */
-  async guard(bundle: Bundle): Promise<Bundle> {
-    return this.key === undefined ? bundle : sealedBundle(bundle)
+  async guard(bundle: Bundle, deployment?: string): Promise<Bundle> {
+    return this.key === undefined ? bundle : sealedBundle(bundle, deployment)
   }
 
   /** A client whose requests the workers accept, and which accepts only their answers. */

@@ -17,8 +17,15 @@ export function workflowBundle(): WorkflowBundleOption {
   return { codePath: join(__dirname, 'workflow-bundle.js') }
 }
 
-/** Returns the same workflows in a form that refuses input without the deployment's signature. */
-export async function sealedBundle(bundle: WorkflowBundleOption): Promise<WorkflowBundleOption> {
+/**
+ * Returns the same workflows in a form that refuses input without the deployment's signature, and leaves the workflows of other
+ * deployments to their workers.
+ */
+export async function sealedBundle(
+  bundle: WorkflowBundleOption,
+  deployment: string | undefined,
+): Promise<WorkflowBundleOption> {
   const code = 'code' in bundle ? bundle.code : await readFile(bundle.codePath, 'utf8')
-  return { code: `globalThis.crucibleRequiresSeals = true;${code}` }
+  const own = JSON.stringify(deployment ?? null)
+  return { code: `globalThis.crucibleRequiresSeals = true;globalThis.crucibleDeployment = ${own};${code}` }
 }

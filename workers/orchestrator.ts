@@ -103,7 +103,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
     connection,
     namespace: config.temporal.namespace,
     taskQueue: ORCHESTRATOR_QUEUE,
-    workflowBundle: await authentication.guard(workflowBundle()),
+    workflowBundle: await authentication.guard(workflowBundle(), deps.deployment),
     activities,
     ...authentication.workerOptions(deps.deployment),
     maxCachedWorkflows: CACHED_WORKFLOWS_MAX,

@@ -69,8 +69,8 @@ async function makeWorkers(at: Composition): Promise<Worker[]> {
   const client = authentication.client(connection, config.temporal.namespace, deployment)
   const patience = { logger, signal }
   await untilAnswered(() => ensureSearchAttributes(client, config.temporal.namespace), patience)
-  const { address = 'localhost:7233' } = config.temporal.connection
-  await untilAnswered(() => checkSameDeployment(client, { address, store, deployment }), patience)
+  const place = { address: addressOf(config), store, deployment }
+  await untilAnswered(() => checkSameDeployment(client, place), patience)
   const made = await Promise.allSettled(
     at.roles.map((role) => createRole({ ...at, client, authentication }, role)),
   )
@@ -80,6 +80,10 @@ async function makeWorkers(at: Composition): Promise<Worker[]> {
   // A worker has a thread from the start; only one that has run can be ended.
   await runUntil(AbortSignal.abort(), workers)
   throw failed.reason
+}
+
+function addressOf({ temporal }: WorkerConfig): string {
+  return temporal.connection.address ?? 'localhost:7233'
 }
 
 function ignoreHeldConnection(error: unknown): void {
@@ -120,6 +124,8 @@ async function createRole(
   }
   const backends = [...config.backends.keys()]
   await ensureGarbageCollection(client, { store, deployment, backends, logger })
+  // Another deployment may have been faster on a new server.
+  await checkSameDeployment(client, { address: addressOf(config), store, deployment })
   const askOffers = offersThroughWorkers(client, () => performance.now(), nearBackends(config))
   return [
     await createOrchestrator({

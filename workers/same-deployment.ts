@@ -7,7 +7,8 @@ class ForeignDeploymentError extends Error {
   constructor(at: { address: string; known: string; store: ObjectStore; deployment: string }) {
     super(
       `The Temporal server at ${at.address} belongs to deployment ${at.known}, but the store ${at.store.url} to ${at.deployment}. ` +
-        'Use the server and the store of one deployment (TEMPORAL_ADDRESS, CRUCIBLE_HOME, CRUCIBLE_STORE). ' +
+        'Use the server, the store and the key file of one deployment (TEMPORAL_ADDRESS, CRUCIBLE_HOME, CRUCIBLE_STORE, CRUCIBLE_SECRET_KEY_FILE), ' +
+        'or give this one a namespace of its own (TEMPORAL_NAMESPACE). ' +
         'If the server was reset or should change deployments, run: crucible gc --adopt.',
     )
     this.name = 'ForeignDeploymentError'

@@ -9,6 +9,7 @@ import {
 import { carrying } from '../core/failure'
 import { Received } from '../core/received'
 import {
+  claimedDeploymentOf,
   deploymentOf,
   refusalOf,
   refusalOfArguments,
@@ -26,6 +27,8 @@ import { kept } from './forever'
  * is missing when histories are replayed without a server.
  */
 declare const crucibleRequiresSeals: boolean | undefined
+/** The worker's deployment; missing or null when it is unknown. */
+declare const crucibleDeployment: string | null | undefined
 
 const areSealsRequired = (): boolean =>
   typeof crucibleRequiresSeals !== 'undefined' && crucibleRequiresSeals === true
@@ -43,6 +46,19 @@ function opened(
 function refuse(what: string, problem: string): ApplicationFailure {
   const message = `Refused ${what}: ${problem}. Clients and workers of one deployment share one key file (CRUCIBLE_SECRET_KEY_FILE).`
   return ApplicationFailure.create({ ...carrying({ class: 'auth', message }), nonRetryable: true })
+}
+
+/**
+ * Fails the workflow task, and not the workflow, if the refused input names another deployment: Temporal offers the task again, and a worker
+ * of that deployment can take it.
+ */
+function leaveToOthers(args: readonly unknown[]): void {
+  const claimed = claimedDeploymentOf(args)
+  const own = typeof crucibleDeployment === 'undefined' ? null : crucibleDeployment
+  if (claimed === undefined || own == null || claimed === own) return
+  throw new Error(
+    `This worker belongs to deployment ${own}, but the workflow to ${claimed}. Stop this worker, or give it a namespace of its own (TEMPORAL_NAMESPACE).`,
+  )
 }
 
 /** What the interceptors of a workflow know about it. */
@@ -65,7 +81,10 @@ const inboundOf = (origin: Origin): WorkflowInboundCallsInterceptor => ({
         continuedFrom: continuedFromExecutionRunId,
       }),
     )
-    if (problem !== undefined) return Promise.reject(refuse('the input', problem))
+    if (problem !== undefined) {
+      leaveToOthers(input.args)
+      return Promise.reject(refuse('the input', problem))
+    }
     const { stamp } = unstamped(input.args)
     if (stamp?.kind === 'continue') origin.received = new Received(stamp.received)
     const deployment = deploymentOf(args[0])

@@ -1,7 +1,7 @@
 import type { Backend } from '../../backends/backend'
 import { failureOf } from '../../backends/errors'
 import type { IssuedRunnerOrder } from '../../core/documents'
-import { isMachine, type OwnedResource } from '../../core/handle'
+import type { OwnedResource } from '../../core/handle'
 import type { GarbageVerdict } from '../../core/messages'
 import { parseAttemptId } from '../../core/queues'
 import { formatDuration } from '../../core/time/time'
@@ -10,7 +10,7 @@ import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
 import { AttemptDocuments } from '../documents'
-import { factsOf, placesAt } from './garbage'
+import { factsOf, placesAt, recordEnd } from './garbage'
 
 export interface ExpiredDeps {
   backend: Backend
@@ -60,7 +60,7 @@ async function judge(
   if (isDryRun) return { action: 'would-end', reason }
   try {
     await deps.backend.terminate(resource.handle, { signal })
-    await recordEnd(deps, resource)
+    await recordBillEnd(deps, resource)
     return { action: 'ended', reason }
   } catch (error) {
     return { action: 'failed', reason: failureOf(error).message }
@@ -71,13 +71,11 @@ async function judge(
  * Records the end of a bill. Without it, the settlement counts the machine as billed until the control plane is back; a store that refuses
  * the document has no other effect.
  */
-async function recordEnd(
-  { backend, store, storeNow }: ExpiredDeps,
-  { owner, handle }: OwnedResource,
+async function recordBillEnd(
+  { backend, store, storeNow: now }: ExpiredDeps,
+  resource: OwnedResource,
 ): Promise<void> {
-  const at = parseAttemptId(owner.attemptId)
-  if (at === undefined || !isMachine(handle) || backend.capabilities.billsUntil !== 'terminate') return
-  await new AttemptDocuments(store, at, storeNow).putEnded(handle, storeNow()).catch(() => undefined)
+  if (backend.capabilities.billsUntil === 'terminate') await recordEnd({ store, now }, resource)
 }
 
 /** Returns when everything on a machine has certainly stopped, by the store's clock; undefined for a machine without an order. */

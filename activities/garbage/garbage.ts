@@ -2,10 +2,11 @@ import type { Backend, LookContext } from '../../backends/backend'
 import { BackendError, failureOf } from '../../backends/errors'
 import type { CollectGarbageInput, CollectStoreGarbageInput } from '../../core/activities'
 import { inWords } from '../../core/failure'
-import type { OwnedResource } from '../../core/handle'
+import { isMachine, type OwnedResource } from '../../core/handle'
 import type { GarbageVerdict } from '../../core/messages'
 import { parseAttemptId } from '../../core/queues'
 import { formatDuration } from '../../core/time/time'
+import { AttemptDocuments } from '../documents'
 import { reservationsOf } from './reservations'
 import { readDeployment } from '../../storage/deployment'
 import { placesOnceUsed } from '../../storage/places'
@@ -58,7 +59,7 @@ export async function collectGarbage(
   const found = [...resources, ...leftovers]
     // The provider's filter is not trusted for terminations.
     .filter(({ owner }) => owner.deployment === input.deployment)
-    .map((resource) => foundOf(backend, resource, signal))
+    .map((resource) => foundOf(deps, resource, signal))
   const held = await reservationsIn(backend, input.deployment, { signal, ...places.look })
   const verdicts = await judgeAll(deps, input, [...found, ...held.found])
   return [...verdicts, ...hidden, ...held.hidden, ...places.hidden()]
@@ -134,13 +135,34 @@ export function unseen(facts: Pick<GarbageVerdict, 'backend' | 'kind' | 'place' 
   return { id: '', owner: '', description: 'is not scanned', action: 'unseen', ...facts }
 }
 
-function foundOf(backend: Backend, resource: OwnedResource, signal: AbortSignal): GarbageCandidate {
+function foundOf(
+  deps: Registry & { backend: Backend },
+  resource: OwnedResource,
+  signal: AbortSignal,
+): GarbageCandidate {
+  const { backend } = deps
   const { handle, owner, use } = resource
   return {
     facts: factsOf(backend, resource),
     claim: use ?? parseAttemptId(owner.attemptId) ?? { jobId: owner.jobId },
-    end: () => backend.terminate(handle, { signal }),
+    end: async () => {
+      await backend.terminate(handle, { signal })
+      await recordEnd(deps, resource)
+    },
   }
+}
+
+/**
+ * Records that a machine has ended: a job that Temporal no longer knows has nothing else that says so. A store that refuses the document has
+ * no other effect.
+ */
+export async function recordEnd(
+  { store, now }: Pick<Registry, 'store' | 'now'>,
+  { owner, handle }: OwnedResource,
+): Promise<void> {
+  const at = parseAttemptId(owner.attemptId)
+  if (at === undefined || !isMachine(handle)) return
+  await new AttemptDocuments(store, at, now).putEnded(handle, now()).catch(() => undefined)
 }
 
 export function factsOf(backend: Pick<Backend, 'name'>, resource: OwnedResource): GarbageCandidate['facts'] {

@@ -7,7 +7,6 @@ import { CONTROL_VARIABLE, ROOT_OPTION, type ProcessInfo, type ProcessReader } f
 /** Prefix as in runner/crucible_runner/process/cgroup.py. */
 const GROUP_PREFIX = 'crucible-'
 
-
 /**
  * Reads `/proc` directly. Synchronous: these files are memory, and a hop through the thread pool costs ten times the read itself
  * (300 processes take about 5 ms).

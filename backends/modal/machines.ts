@@ -70,7 +70,8 @@ export async function find(host: Host, attemptId: string, ctx: FindContext): Pro
   const job = await jobOf(host, attemptId, ctx.signal)
   const waitMs = (ctx.sentUntilMs ?? 0) - host.deps.clock()
   if (job === undefined) return waitMs > 0 ? { kind: 'unsettled', againInMs: waitMs } : { kind: 'absent' }
-  if (job.phase === 'launching' || job.phase === 'running') return { kind: 'found', handles: [handleOf(host, job)] }
+  if (job.phase === 'launching' || job.phase === 'running')
+    return { kind: 'found', handles: [handleOf(host, job)] }
   return { kind: 'absent', ended: hasMachine(job) ? [handleOf(host, job)] : undefined }
 }
 
@@ -154,7 +155,10 @@ export async function terminate(
   // A key with the deployment's name is ours; one of 0.1.0 may be another deployment's.
   const job = attemptOf(host, id) === id ? await api.job(id, signal) : undefined
   if (job !== undefined && !isOurs(host, job))
-    throw invalid(`machine ${id} belongs to deployment ${job.owner}`, 'Give each deployment jobs with other ids, or a gateway.')
+    throw invalid(
+      `machine ${id} belongs to deployment ${job.owner}`,
+      'Give each deployment jobs with other ids, or a gateway.',
+    )
   await api.cancel(id, signal)
 }
 

@@ -1,4 +1,6 @@
 /** The documents of an attempt that is not settled. */
+import type { EndedMachine } from '../../core/documents'
+import type { MachineHandle } from '../../core/handle'
 import type * as documents from '../../intake/documents'
 import { ignoreBadDocument, readDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
@@ -23,4 +25,15 @@ export async function readAttempt(
   const billing =
     machine !== undefined && metered === undefined ? await readBilling(store, { jobId, attempt }) : undefined
   return { attempt, beat, machine, metered, billing, leaseMs: lease?.ttlMs }
+}
+
+/** When garbage collection, or an earlier settlement, ended the machine of an attempt; `undefined` if nothing did. */
+export async function readEndOf(
+  store: ObjectStore,
+  { jobId, attempt, machine }: { jobId: string; attempt: number; machine: MachineHandle },
+): Promise<number | undefined> {
+  const key = layout.endedMachine(jobId, attempt, machine.id)
+  const parse = (text: string): Partial<EndedMachine> => JSON.parse(text) as Partial<EndedMachine>
+  const ended = await readDocument(store, key, parse).catch(ignoreBadDocument)
+  return typeof ended?.endedAtMs === 'number' ? ended.endedAtMs : undefined
 }

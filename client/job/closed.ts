@@ -1,4 +1,5 @@
 /** Jobs whose workflow closed, or disappeared, without completing their record. */
+import { defined } from '../../core/defined'
 import type { RunnerResult } from '../../core/documents'
 import { isFinal } from '../../core/job/job'
 import type { AttemptRecord } from '../../core/job/ledger'
@@ -10,7 +11,7 @@ import type * as documents from '../../intake/documents'
 import { ignoreBadDocument, readDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import type { ObjectStore } from '../../storage/store'
-import { readAttempt } from './attempt-documents'
+import { readAttempt, readEndOf } from './attempt-documents'
 import { isAttemptOver, type AttemptDocumentsRead, type Unsettled } from './view'
 import type { WorkflowState } from './workflow-state'
 
@@ -53,17 +54,23 @@ export async function judgeClosed(
     readRunnerResult(store, recorded.id, number),
     readAttempt(store, recorded.id, number),
   ])
-  const aliveUntilMs = isForgotten(seen) && result === undefined ? mayRunUntilMs(newest) : 0
+  const { machine } = newest
+  const endedAtMs =
+    isForgotten(seen) && machine !== undefined
+      ? await readEndOf(store, { jobId: recorded.id, attempt: number, machine })
+      : undefined
+  const isDecided = !isForgotten(seen) || result !== undefined || endedAtMs !== undefined
+  const aliveUntilMs = isDecided ? 0 : mayRunUntilMs(newest)
   if (aliveUntilMs > nowMs)
     return {
-      status: withoutWorkflow(recorded, aliveUntilMs),
+      status: withoutWorkflow(recorded, newest, aliveUntilMs),
       newest,
       unsettled: undefined,
       isUndecided: true,
     }
   const isLaunched = entries.some(({ kind, attempt }) => kind === 'launched' && attempt === number)
   return {
-    status: closedWithoutRecord(recorded, seen, result),
+    status: closedWithoutRecord(recorded, { ...seen, ...defined({ attemptClosedAtMs: endedAtMs }) }, result),
     newest,
     unsettled: { attempt: number, isLaunched },
     isUndecided: false,
@@ -76,8 +83,11 @@ function mayRunUntilMs({ beat, machine, leaseMs = DEFAULT_TIMING.leaseMs }: Atte
   return machine === undefined ? 0 : machine.launchedAtMs + DEFAULT_TIMING.startWithinMs
 }
 
-function withoutWorkflow(recorded: JobStatus, untilMs: number): JobStatus {
-  const message = `The Temporal server has no workflow for it. Its machine may run until ${formatInstant(untilMs)}.`
+function withoutWorkflow(recorded: JobStatus, { machine }: AttemptDocumentsRead, untilMs: number): JobStatus {
+  const name = machine === undefined ? '' : ` ${machine.backend}/${machine.id}`
+  const message =
+    `No longer known to Temporal. Its machine${name} may still run, until ${formatInstant(untilMs)}. ` +
+    `End it with \`crucible gc\`; if that refuses because the server was reset, run \`crucible gc --adopt\` first.`
   return { ...recorded, message }
 }
 

@@ -77,8 +77,12 @@ export async function listWithGaps(context: Context, filter: ListFilter = {}): P
     ...(reads.trouble === undefined ? [] : [storeGap(context, reads.trouble)]),
     ...(recorded.undecided.length === 0
       ? []
-      : [`Temporal did not say whether it knows ${recorded.undecided.slice(0, NAMED_MAX).join(', ')}.`]),
+      : [`Temporal did not say whether it knows ${namesOf(recorded.undecided)}.`]),
   ]
+  if (recorded.lost.length > 0)
+    context.note(
+      `No longer known to Temporal, and their machines may still run: ${namesOf(recorded.lost)}. See \`crucible show JOB\`.`,
+    )
   return { jobs: [...jobs, ...recorded.jobs], others, incomplete: gaps.length === 0 ? null : gaps.join(' ') }
 }
 
@@ -89,6 +93,11 @@ function isWanted({ states = [] }: ListFilter, state: JobState | null): boolean 
 
 /** Jobs that a remark lists. */
 const NAMED_MAX = 5
+
+function namesOf(jobIds: readonly string[]): string {
+  const more = jobIds.length - NAMED_MAX
+  return `${jobIds.slice(0, NAMED_MAX).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}
 
 function storeGap({ config }: Context, trouble: string): string {
   return `The store ${config.home.storeUrl} does not answer (${trouble}): progress, cost and some states are unknown, jobs that Temporal no longer keeps are missing, and others may not be of this deployment.`
@@ -165,10 +174,10 @@ async function refuseForeign({ store, config }: Context, client: Client): Promis
 async function listRecorded(
   context: Context,
   at: { client: Client; filter: ListFilter; reads: StoreReads; jobs: JobSummary[] },
-): Promise<{ jobs: JobSummary[]; undecided: string[] }> {
+): Promise<{ jobs: JobSummary[]; undecided: string[]; lost: string[] }> {
   const { client, filter, reads, jobs } = at
   const limit = (filter.limit ?? LIST_LIMIT) - jobs.length
-  if (limit <= 0) return { jobs: [], undecided: [] }
+  if (limit <= 0) return { jobs: [], undecided: [], lost: [] }
   const found = await reads.tryRead(() =>
     recordedJobs(context.store, {
       limit,
@@ -181,7 +190,8 @@ async function listRecorded(
   if (found?.isCutShort === true)
     context.note('Older jobs were not searched. Show one by name: `crucible show JOB`.')
   const recorded = (found?.jobs ?? []).map((job) => summaryOf(context, job))
-  return { jobs: recorded, undecided: found?.undecided ?? [] }
+  const lost = (found?.jobs ?? []).filter(({ isUndecided }) => isUndecided).map(({ status }) => status.id)
+  return { jobs: recorded, undecided: found?.undecided ?? [], lost }
 }
 
 function summaryOf({ now }: Context, job: RecordedJob): JobSummary {

@@ -55,6 +55,7 @@ export async function readView(
     spec: submissionOf(entries)?.spec,
     newest,
     unsettled,
+    isUndecided,
     checkpoints,
     recoveries: recoveriesOf(entries, newest),
     endedAtMs: endOf(entries, status) ?? seen?.closedAtMs,

@@ -16,6 +16,8 @@ export interface RecordedJob {
   status: JobStatus
   newest?: AttemptDocumentsRead | undefined
   unsettled?: Unsettled | undefined
+  /** Temporal no longer knows it, and its machine may still run. */
+  isUndecided?: boolean
 }
 
 /** Records read in parallel; the first page answers most lists. */

@@ -48,6 +48,8 @@ export interface SummaryFacts {
   spec: JobSpec | undefined
   newest: AttemptDocumentsRead | undefined
   unsettled?: Unsettled | undefined
+  /** Temporal no longer knows the job, and its machine may still run: its message says so. */
+  isUndecided?: boolean
   endedAtMs: number | undefined
   /** Problem that Temporal reports. */
   trouble?: TroubleView | null
@@ -187,7 +189,11 @@ function stateOf(
   const isUnderWay = state === 'provisioning' || state === 'running'
   if (!isUnderWay || last === undefined || isAttemptOver(last)) return { state, reason, message }
   if (last.state !== 'provisioning')
-    return { state: 'running', reason: 'training', message: reason === 'training' ? message : 'Training.' }
+    return {
+      state: 'running',
+      reason: 'training',
+      message: reason === 'training' || facts.isUndecided === true ? message : 'Training.',
+    }
   if (last.reason === 'queued')
     return { state: 'provisioning', reason: 'queued', message: queueInWords(last.launchedAtMs, nowMs) }
   if (last.phase !== null && last.phase in PREPARING)

@@ -311,7 +311,7 @@ class Timekeeper:
             remove_container(self._duties.container)
         guard = self._post.guard
         roots = [guard] if os.getppid() == guard else [self._runner]
-        processes.end_all(self._options.attempt_id, roots, [guard, self._runner])
+        processes.end_all(self._options.machine, roots, [guard, self._runner])
 
     def _end(self, words: str) -> None:
         """Ends runner, workload and machine: through the guard, or without it when it is dead or does not answer."""

@@ -76,6 +76,16 @@ describe('a machine of a living job', () => {
   })
 })
 
+describe('an ended machine', () => {
+  it('is on record for views of a job that Temporal no longer knows', async () => {
+    const { id, order } = machine('job-a')
+    await sweep()
+    const key = layout.endedMachine(order.jobId, order.attempt, id)
+    const ended = JSON.parse((await place.store.get(key))!.toString()) as { endedAtMs: number }
+    expect(ended.endedAtMs).toBeGreaterThan(0)
+  })
+})
+
 describe('an orphaned machine', () => {
   it.each<[string, Record<string, Fate>, string]>([
     ['of a job that Temporal does not know', {}, 'job job-a is unknown'],

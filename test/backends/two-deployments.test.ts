@@ -13,6 +13,7 @@ import { patiently } from './harness'
 import { LambdaHarness } from './lambda/harness'
 import { ModalHarness } from './modal/harness'
 
+const OURS = 'test'
 const OTHERS = 'others'
 
 interface Account {
@@ -29,11 +30,12 @@ const ACCOUNTS: Record<string, () => Promise<Account>> = {
   ec2: async () => {
     const h = await Ec2Harness.onPaper()
     const account = accountOf(h, await h.reopen({}, { deployment: OTHERS }))
-    return { ...account, wait: () => h.clock.advance(MINUTE_MS) }
+    const ours = await h.reopen({}, { deployment: OURS })
+    return { ...account, ours, wait: () => h.clock.advance(MINUTE_MS) }
   },
   lambda: async () => {
     const h = await LambdaHarness.make({ isOnPaper: true })
-    const ours = await createLambdaBackend(h.config, { ...h.deps, deployment: 'test' })
+    const ours = await createLambdaBackend(h.config, { ...h.deps, deployment: OURS })
     const theirs = await createLambdaBackend(h.config, { ...h.deps, deployment: OTHERS })
     return { ...accountOf(h, theirs), ours }
   },
@@ -43,10 +45,12 @@ const ACCOUNTS: Record<string, () => Promise<Account>> = {
   },
 }
 
-type Place = Pick<Ec2Harness, 'backend' | 'dispose'> & { order: () => Promise<Order> }
+type Place = Pick<Ec2Harness, 'backend' | 'dispose'> & {
+  order: (wanted: { deployment: string }) => Promise<Order>
+}
 
 function accountOf(h: Place, theirs: Backend): Account {
-  return { order: () => h.order(), ours: h.backend, theirs, dispose: () => h.dispose() }
+  return { order: () => h.order({ deployment: OURS }), ours: h.backend, theirs, dispose: () => h.dispose() }
 }
 
 let account: Account | undefined
@@ -62,36 +66,39 @@ async function launched(backend: Backend, order: Order): Promise<MachineHandle> 
   return outcome.handle
 }
 
-describe.each(Object.entries(ACCOUNTS))('machines of two deployments with the same attempt id at %s', (_, open) => {
-  it('are separate, and each deployment finds, lists and ends only its own', async () => {
-    account = await open()
-    const { ours, theirs } = account
-    const order = await account.order()
-    const { attemptId, deployment } = order
-    const other = { ...order, deployment: OTHERS, token: orderTokenOf(attemptId, OTHERS) }
-    const own = await launched(ours, order)
-    // Theirs was never ordered: our machine must not be taken for it.
-    expect(await theirs.find(attemptId, patiently())).not.toMatchObject({ kind: 'found' })
-    const foreign = await launched(theirs, other)
-    expect(foreign.id).not.toBe(own.id)
-    expect([own.attemptId, foreign.attemptId]).toEqual([attemptId, attemptId])
-    const idsOf = async (backend: Backend): Promise<string[]> => {
-      const found = await backend.find(attemptId, patiently())
-      return found.kind === 'found' ? found.handles.map(({ id }) => id) : []
-    }
-    await account.wait?.()
-    await until(async () => (await idsOf(ours)).length + (await idsOf(theirs)).length === 2)
-    expect([await idsOf(ours), await idsOf(theirs)]).toEqual([[own.id], [foreign.id]])
-    const listed = async (backend: Backend, owner: string): Promise<string[]> =>
-      (await backend.list(owner, patiently())).map(({ handle }) => handle.id)
-    expect(await listed(ours, deployment)).toEqual([own.id])
-    expect(await listed(theirs, OTHERS)).toEqual([foreign.id])
-    await theirs.terminate(foreign, patiently())
-    await account.wait?.()
-    await until(async () => (await idsOf(theirs)).length === 0)
-    expect(await idsOf(ours)).toEqual([own.id])
-  })
-})
+describe.each(Object.entries(ACCOUNTS))(
+  'machines of two deployments with the same attempt id at %s',
+  (_, open) => {
+    it('are separate, and each deployment finds, lists and ends only its own', async () => {
+      account = await open()
+      const { ours, theirs } = account
+      const order = await account.order()
+      const { attemptId, deployment } = order
+      const other = { ...order, deployment: OTHERS, token: orderTokenOf(attemptId, OTHERS) }
+      const own = await launched(ours, order)
+      // Theirs was never ordered: our machine must not be taken for it.
+      expect(await theirs.find(attemptId, patiently())).not.toMatchObject({ kind: 'found' })
+      const foreign = await launched(theirs, other)
+      expect(foreign.id).not.toBe(own.id)
+      expect([own.attemptId, foreign.attemptId]).toEqual([attemptId, attemptId])
+      const idsOf = async (backend: Backend): Promise<string[]> => {
+        const found = await backend.find(attemptId, patiently())
+        return found.kind === 'found' ? found.handles.map(({ id }) => id) : []
+      }
+      await account.wait?.()
+      await until(async () => (await idsOf(ours)).length + (await idsOf(theirs)).length === 2)
+      expect([await idsOf(ours), await idsOf(theirs)]).toEqual([[own.id], [foreign.id]])
+      const listed = async (backend: Backend, owner: string): Promise<string[]> =>
+        (await backend.list(owner, patiently())).map(({ handle }) => handle.id)
+      expect(await listed(ours, deployment)).toEqual([own.id])
+      expect(await listed(theirs, OTHERS)).toEqual([foreign.id])
+      await theirs.terminate(foreign, patiently())
+      await account.wait?.()
+      await until(async () => (await idsOf(theirs)).length === 0)
+      expect(await idsOf(ours)).toEqual([own.id])
+    })
+  },
+)
 
 describe('a machine of 0.1.0 at Modal', () => {
   it('whose key is only its attempt id is found by its own deployment, and ended by no other', async () => {

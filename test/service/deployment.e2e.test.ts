@@ -14,6 +14,10 @@ import {
 import { MemoryStore } from '../backends/scripted/memory-store'
 import { freshNamespace } from '../support/namespace'
 import { connectTo, type TestConnection } from '../support/temporal'
+import type { Context } from '../../client/context'
+import { checkSameDeployment as checkClient } from '../../client/deployment'
+import { Authentication } from '../../workers/authentication'
+import { checkSameDeployment as checkWorker } from '../../workers/same-deployment'
 
 let at: TestConnection
 let client: Client
@@ -80,6 +84,26 @@ describe('a deployment', () => {
     await ensureGarbageCollection(client, { store, deployment, backends: ['ec2'], logger })
     expect(await backends()).toMatchObject([{ backends: ['local', 'ec2'] }, {}])
     expect(await knownDeployment(client)).toBe(deployment)
+  })
+
+  it("is known to a worker and a client with another deployment's key, which stop", async () => {
+    const first = new Authentication(Buffer.alloc(32, 'a key'))
+    const { namespace } = client.options
+    const deployment = await deploymentOf(store)
+    const own = first.client(client.connection, namespace, deployment)
+    await ensureGarbageCollection(own, { store, deployment, backends: ['local'], logger })
+    const other = new Authentication(Buffer.alloc(32, 'another key')).client(client.connection, namespace)
+    expect(await knownDeployment(other)).toBe(deployment)
+    const theirs = new MemoryStore(Date.now)
+    const id = await deploymentOf(theirs)
+    const place = { address: 'here:7233', store: theirs, deployment: id }
+    await expect(checkWorker(other, place)).rejects.toThrow(`belongs to deployment ${deployment}`)
+    const context = { store: theirs, config: { temporal: { connection: {} } } } as unknown as Context
+    await expect(checkClient(context, other)).rejects.toMatchObject({
+      kind: 'usage',
+      message: expect.stringContaining(`belongs to another deployment (${deployment})`),
+      hint: expect.stringContaining('TEMPORAL_NAMESPACE'),
+    })
   })
 
   it("that differs from Temporal's leaves everything as it is, and says so", async () => {

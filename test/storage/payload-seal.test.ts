@@ -101,12 +101,18 @@ describe('PayloadSeal', () => {
     expect((await sealWith(KEY).decode(sealed, { ...client, workflowId: '' })).map(valueOf)).toEqual([1])
   })
 
-  it('throws where it was asked to, with the text of the payload', async () => {
+  it('throws where it was asked to', async () => {
     const error: unknown = await sealWith(KEY, 'throw')
       .decode([payloadOf({ deployment: 'dep-x' })], WORKFLOW)
       .catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(SealError)
-    expect(error).toMatchObject({ message: 'it is not signed', unverified: { deployment: 'dep-x' } })
+    expect(error).toMatchObject({ message: 'it is not signed' })
+  })
+
+  it('notes which deployment a refused payload names', async () => {
+    const [note] = await sealWith(KEY).decode([payloadOf({ deployment: 'dep-x' })], WORKFLOW)
+    const claim = { crucibleRefused: 'it is not signed', claimedDeployment: 'dep-x' }
+    expect(valueOf(note!)).toEqual(claim)
   })
 
   it('only reads without a key', async () => {

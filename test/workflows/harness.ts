@@ -296,7 +296,7 @@ export class ControlPlane extends Workforce {
       connection: this.at.nativeConnection,
       namespace,
       taskQueue: ORCHESTRATOR_QUEUE,
-      workflowBundle: await this.authentication.guard(await bundle()),
+      workflowBundle: await this.authentication.guard(await bundle(), DEPLOYMENT_ID),
       activities: {
         ...planning,
         ...createRetrainingActivities({

@@ -21,6 +21,7 @@ import { putRevision, readRuns } from '../../storage/schedules'
 import { testFolder } from '../support/folders'
 import { freshNamespace } from '../support/namespace'
 import { connectTo, quietWorkers, testServer, type TestConnection } from '../support/temporal'
+import { until } from '../support/until'
 import { LONG, SPEC, statusOf, worldsOn, type Deployment } from './harness'
 import { eventually, running, TEST_LIMIT_MS } from './looks'
 import { allowRun, inputOf, SCHEDULE } from './retraining'
@@ -81,6 +82,22 @@ describe('a stranger who reaches the Temporal server', () => {
       expect(await failureOf(handle)).toMatch(words)
       expect(deployment.world.machines).toEqual([])
     })(),
+  )
+
+  it(
+    'is not answered for another deployment: its job waits for a worker that has its key',
+    inWorld({}, async (deployment) => {
+      const handle = await strangerTo(deployment, FOREIGN_KEY).workflow.start(WORKFLOW_TYPES.job, {
+        workflowId: 'job/job-elsewhere',
+        taskQueue: ORCHESTRATOR_QUEUE,
+        args: [{ jobId: 'job-elsewhere', spec: SPEC, bundle: null, deployment: 'dep-elsewhere' }],
+      })
+      const triesOf = async (): Promise<number> =>
+        (await handle.describe()).raw.pendingWorkflowTask?.attempt ?? 0
+      await until(async () => (await triesOf()) > 1)
+      expect((await handle.describe()).status.name).toBe('RUNNING')
+      await handle.terminate()
+    }),
   )
 
   it(

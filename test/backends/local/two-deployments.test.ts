@@ -87,27 +87,30 @@ function readProc(pid: number, file: string): string {
   }
 }
 
-describe.each(KINDS)('machines of two deployments with the same id, run by %s,', (_, runner, config, test) => {
-  test('are each ended alone, with everything that belongs to them', async () => {
-    const jobId = newJobId()
-    const started = { runner: runner(), config }
-    const ours = await side('dep-ours', jobId, started)
-    const theirs = await side('dep-theirs', jobId, started)
-    expect(theirs.handle.id).toBe(ours.handle.id)
-    await until(async () => (await ours.isRunning()) && (await theirs.isRunning()))
-    if (config.uids !== undefined) expect(theirs.machine.user!.uid).not.toBe(ours.machine.user!.uid)
-    const before = pidsOf(ours)
-    expect(before.length).toBeGreaterThan(0)
-    expect((await theirs.h.backend.list('dep-ours', patiently())).length).toBe(0)
-    await theirs.h.backend.terminate(theirs.handle, patiently())
-    expect(await theirs.isRunning()).toBe(false)
-    expect(pidsOf(theirs)).toEqual([])
-    expect(pidsOf(ours)).toEqual(expect.arrayContaining(before))
-    expect(await ours.isRunning()).toBe(true)
-    await ours.h.backend.terminate(ours.handle, patiently())
-    expect(await ours.h.runningOf(ours.handle.attemptId)).toBe(0)
-  })
-})
+describe.each(KINDS)(
+  'machines of two deployments with the same id, run by %s,',
+  (_, runner, config, test) => {
+    test('are each ended alone, with everything that belongs to them', async () => {
+      const jobId = newJobId()
+      const started = { runner: runner(), config }
+      const ours = await side('dep-ours', jobId, started)
+      const theirs = await side('dep-theirs', jobId, started)
+      expect(theirs.handle.id).toBe(ours.handle.id)
+      await until(async () => (await ours.isRunning()) && (await theirs.isRunning()))
+      if (config.uids !== undefined) expect(theirs.machine.user!.uid).not.toBe(ours.machine.user!.uid)
+      const before = pidsOf(ours)
+      expect(before.length).toBeGreaterThan(0)
+      expect((await theirs.h.backend.list('dep-ours', patiently())).length).toBe(0)
+      await theirs.h.backend.terminate(theirs.handle, patiently())
+      expect(await theirs.isRunning()).toBe(false)
+      expect(pidsOf(theirs)).toEqual([])
+      expect(pidsOf(ours)).toEqual(expect.arrayContaining(before))
+      expect(await ours.isRunning()).toBe(true)
+      await ours.h.backend.terminate(ours.handle, patiently())
+      expect(await ours.h.runningOf(ours.handle.attemptId)).toBe(0)
+    })
+  },
+)
 
 describe('a runner', () => {
   it("that ends its attempt leaves another deployment's machine with the same id alone", async () => {

@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { WorkflowNotFoundError, type Client } from '@temporalio/client'
 import { listJobs, listWithGaps } from '../../../client/job/list'
 import { readView } from '../../../client/job/read-view'
+import { cancel } from '../../../client/updates'
+import type { MachineHandle } from '../../../core/handle'
 import type { JobInput, JobStatus } from '../../../core/messages'
 import { MINUTE_MS } from '../../../core/time/time'
 import { putDocument } from '../../../storage/json'
@@ -9,7 +11,7 @@ import { layout } from '../../../storage/layout'
 import { putRecord } from '../../../storage/record'
 import { noteSubmission } from '../../../storage/submissions'
 import { StoreError } from '../../../storage/store'
-import { ClientWorld, NOW, SPEC } from '../world'
+import { ClientWorld, JOB, machineOf, NOW, SPEC } from '../world'
 import { patient } from '../../support/patience'
 
 const MINE = 'dep-0000000000'
@@ -55,6 +57,7 @@ function serverOf(jobIds: string[], deployment?: string): Client {
           return known
         },
         query: () => Promise.reject(new Error('no worker')),
+        cancel: () => Promise.reject(new WorkflowNotFoundError('none', workflowId, undefined)),
       }),
     },
   } as unknown as Client
@@ -107,6 +110,19 @@ async function job(
   })
 }
 
+/** A job whose machine has just sent a beat. */
+async function running(): Promise<MachineHandle> {
+  const submittedAtMs = NOW - 50 * MINUTE_MS
+  await world.submitted({ submittedAtMs, deployment: MINE })
+  await noteSubmission(world.store, { jobId: JOB, submittedAtMs })
+  await world.planned(1)
+  await world.record('launched', {}, 1)
+  const machine = machineOf(1)
+  await putDocument(world.store, layout.machine(JOB, 1), machine)
+  await world.beat(1)
+  return machine
+}
+
 /** A list that ends as an answer does. */
 async function* ending(answer: () => Promise<never>): AsyncGenerator<never> {
   yield await answer()
@@ -153,6 +169,30 @@ describe('the list of jobs', () => {
     ])
     expect((await readView(world.context, 'job-lost')).message).toMatch(/has no workflow for it/)
     expect(await readView(world.context, 'job-new')).toMatchObject({ state: 'pending' })
+  })
+
+  it('names a machine of a job that Temporal has forgotten, until garbage collection has ended it', async () => {
+    const handle = await running()
+    expect(await listJobs(world.context)).toMatchObject([{ id: JOB, state: 'running' }])
+    expect(notes).toEqual([
+      expect.stringContaining(`No longer known to Temporal, and their machines may still run: ${JOB}.`),
+    ])
+    const named = `local/${handle.id} may still run`
+    const { message } = await readView(world.context, JOB)
+    expect(message).toContain('No longer known to Temporal.')
+    expect(message).toContain(named)
+    expect(message).toContain('crucible gc --adopt')
+    await expect(cancel(world.context, JOB)).rejects.toMatchObject({
+      kind: 'not-found',
+      message: expect.stringContaining(named),
+    })
+    const endedAtMs = NOW - 1_000
+    await putDocument(world.store, layout.endedMachine(JOB, 1, handle.id), { handle, endedAtMs })
+    expect(await readView(world.context, JOB)).toMatchObject({
+      state: 'failed',
+      attempts: [{ state: 'failed', endedAtMs }],
+    })
+    expect(await listJobs(world.context)).toMatchObject([{ id: JOB, state: 'failed' }])
   })
 
   it('has what Temporal knows where the store is away, and says what is missing', async () => {
