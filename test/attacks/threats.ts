@@ -114,6 +114,33 @@ export const THREATS: readonly Threat[] = [
     proof: { file: 'test/storage/deployment-key.test.ts', tests: 'openDeploymentKey refuses' },
   },
   {
+    from: 'another deployment',
+    tries: 'end or take over a machine with the same job id, on the same host',
+    keeps: 'processes, control group, container and uid carry the deployment',
+    proof: {
+      file: 'test/backends/local/two-deployments.test.ts',
+      tests: 'machines of two deployments with the same id, run by',
+    },
+  },
+  {
+    from: 'another deployment',
+    tries: 'end or take over a machine with the same job id, in the same account',
+    keeps: 'tags, tokens and keys carry the deployment',
+    proof: {
+      file: 'test/backends/two-deployments.test.ts',
+      tests: 'machines of two deployments with the same attempt id at',
+    },
+  },
+  {
+    from: 'another deployment',
+    tries: 'take tasks of the same server with its own workers and key',
+    keeps: 'they stop before they poll; a workflow that names another deployment waits for its own worker',
+    proof: {
+      file: 'test/service/deployment.e2e.test.ts',
+      tests: "a deployment is known to a worker and a client with another deployment's key, which stop",
+    },
+  },
+  {
     from: 'job in a container',
     tries: "read the machine's key, other jobs' files or the store",
     keeps: 'only its own directories are mounted',

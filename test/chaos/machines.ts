@@ -45,7 +45,9 @@ export function processesOf(folder: string): Living[] {
 
 /** What runs of one machine. */
 export function machineProcesses(attemptId: string): Living[] {
-  return livingProcesses().filter(({ machine }) => machine === attemptId || machine?.startsWith(`${attemptId}.`) === true)
+  return livingProcesses().filter(
+    ({ machine }) => machine === attemptId || machine?.startsWith(`${attemptId}.`) === true,
+  )
 }
 
 export interface MachineParts {

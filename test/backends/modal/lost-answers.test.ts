@@ -22,7 +22,7 @@ describeLostAnswers('Modal', async () => {
     throttle: ({ attemptId }, times) =>
       h.fail({ kind: 'answer', status: 429, body: 'slow down' }, putOf(attemptId), times),
     end: ({ token }) => h.cloud.interrupt(token),
-    machines: () => h.cloud.instances().map(({ tags }) => tags['key']!),
+    machines: () => h.cloud.instances().map(({ tags }) => tags['key']!.replace(/-test$/, '')),
     dispose: () => h.dispose(),
   }
 })
