@@ -153,7 +153,7 @@ function foundOf(
 }
 
 /**
- * Records that a machine has ended: a job that Temporal no longer knows has nothing else that says so. A store that refuses the document has
+ * Records that a machine has ended: a job that Temporal no longer knows shows it only by this document. A store that refuses the document has
  * no other effect.
  */
 export async function recordEnd(
