@@ -132,7 +132,7 @@ export class Context {
 
 const RESTARTS = '`crucible dev` runs here and restarts its server: try again in a few seconds.'
 
-/** Replaces the payloads of a list: their memos may be of strangers, and none of ours has one. */
+/** Replaces the payloads of a list: their memos may be of strangers, and our workflows have none. */
 const UNREAD: PayloadCodec = {
   encode: async (payloads) => payloads,
   decode: async (payloads) => payloads.map(() => ({ metadata: { encoding: Buffer.from('binary/null') } })),

@@ -101,7 +101,7 @@ function joinName(
   return end
 }
 
-/** Pieces with further ones, of which the first continues the last. */
+/** Appends pieces; the first of them continues the last one of those before. */
 function joined(before: readonly Piece[], after: readonly Piece[]): readonly Piece[] {
   const [first = [], ...rest] = after
   return [...before.slice(0, -1), [...(before.at(-1) ?? []), ...first], ...rest]

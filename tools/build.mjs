@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { filesOf, hashOf, ROOT } from './content.mjs'
 
-/** What was built from what is kept beside the outputs, so that checkouts that share one node_modules never share it. Packages omit caches. */
+/** The state of the build is in its own folder: checkouts may share node_modules, but not their builds. Packages omit caches. */
 const STATE = join(ROOT, 'dist', 'build.cache')
 const BUILD_INFO = join(ROOT, 'dist', 'types.cache')
 const RUNNER = 'dist/runner/crucible-runner.pyz'

@@ -103,7 +103,7 @@ function startOf(type: string, id: string, again: () => Promise<unknown>): Plays
   }
 }
 
-/** A child that its parent has started: nobody else can be its parent. */
+/** A child that its parent has started: no other workflow can be its parent. */
 function childOf(type: string, id: string, again: () => Promise<boolean>): Plays {
   const stamp: Stamp = { kind: 'child', name: type, run: 'run-1' }
   const allows = async (run: object): Promise<boolean> =>

@@ -22,6 +22,7 @@ const SOURCES = ['storage', 'backends', 'service', 'workers', 'client', 'cli']
 /** What a workload or a bootstrap is given, not a setting: docs/reference/runner-protocol-attempt.md and -store.md. */
 const OF_WORKLOADS = [
   'CRUCIBLE_BOOTSTRAP',
+  'CRUCIBLE_CONTROL_DIR',
   'CRUCIBLE_MACHINE',
   'CRUCIBLE_OUTPUT_DIR',
   'CRUCIBLE_RESUME_FROM',

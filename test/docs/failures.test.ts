@@ -32,6 +32,10 @@ const HAPPENS: Readonly<Record<string, { class: FailureClass; histories: string[
     class: 'unreachable',
     histories: ['attempt.unreachable', 'job.unreachable-then-elsewhere', 'job.unreachable-twice'],
   },
+  'A start script that ends without a runner': {
+    class: 'unreachable',
+    histories: ['attempt.unreachable', 'job.unreachable-twice'],
+  },
   'A silent machine': {
     class: 'interrupted',
     histories: ['attempt.stopped-speaking', 'attempt.silent-started-again-given-up'],

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { freePort } from '../../cli/dev/temporal/ports'
+import { freePort } from './free-port'
 import { until } from './until'
 
 /** moto: an AWS made by others, as a second opinion on the wire. It launches nothing and knows no faults. */

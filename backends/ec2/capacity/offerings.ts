@@ -159,7 +159,7 @@ export function offeringUsableUntil({ endsAtMs, ultraServerType }: BlockOffering
   return cutOffOf({ isBlock: true, isUltraServer: ultraServerType !== undefined, endsAtMs })!
 }
 
-/** An offering beside a run of some days. */
+/** How much of a run of some days an offering covers, and at what price. */
 export interface OfferingCoverage extends Coverage {
   /** Upfront fee per hour in which one machine works for the run; undefined if nothing of it fits. */
   perUsefulHour: number | undefined

@@ -65,13 +65,6 @@ export async function listenOn(server: Server, port: number | undefined): Promis
   }
 }
 
-/** A port that no program has at this moment. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  const port = await listenOn(server, undefined)
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 function notUsable(port: number, purpose: string, error: NodeJS.ErrnoException): TemporalServerError {
   const message =

@@ -1,4 +1,4 @@
-/** The cloud's own keys: drawn at its start, never from the world's seed, so that nobody else can know or repeat them. */
+/** The cloud's own keys: drawn at its start, never from the world's seed, so that no other program can know or repeat them. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 
 export interface CloudKeys {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { claimPort, devPorts } from '../../../cli/dev/server'
-import { freePort } from '../../../cli/dev/temporal/ports'
+import { freePort } from '../../support/free-port'
 import { progressOn } from '../../../cli/dev/temporal/progress'
 
 const notes: string[] = []

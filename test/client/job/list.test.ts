@@ -27,7 +27,7 @@ beforeEach(async () => {
 })
 afterEach(() => world.remove())
 
-/** A server that knows the workflows of these jobs, which are under way, and says whose it is. */
+/** A server that knows the workflows of these jobs, which are under way, and names its deployment. */
 function serverOf(jobIds: string[], deployment?: string): Client {
   const data = Buffer.from(deployment === 'no JSON' ? '{' : JSON.stringify({ deployment }))
   const none = Object.assign(new Error('none'), { code: 5 })

@@ -15,7 +15,7 @@ export interface OperationKind {
   copies?: boolean
   /** Further parameters that it may have. */
   may?: readonly string[]
-  /** Headers that it may have, besides those of every request. */
+  /** Headers that it may have, in addition to those of every request. */
   headers?: readonly string[]
   /** Headers that it may have and that are not sent on. */
   ignores?: readonly string[]

@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { afterEach, expect, it } from '@jest/globals'
-import { choosePorts, freePort, listenOn, LOOPBACK } from '../../../../cli/dev/temporal/ports'
+import { choosePorts, listenOn, LOOPBACK } from '../../../../cli/dev/temporal/ports'
+import { freePort } from '../../../support/free-port'
 
 const servers: ReturnType<typeof createServer>[] = []
 afterEach(() => Promise.all(servers.splice(0).map((server) => new Promise((done) => server.close(done)))))
