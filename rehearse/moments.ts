@@ -8,16 +8,24 @@ export interface Habits {
   intervalMs: number | null
   /** Duration of a save. */
   saveMs: number
-  /** Time from the first step to the first save; null if none was seen. */
+  /** Time from the start of the training to the first save; null if none was seen. */
   firstSaveMs: number | null
+  /** Time from the start of the command to the start of its training; null if a step shows the start before the first save. */
+  loadMs: number | null
+  /** Whether a checkpoint was seen complete. */
+  isProven: boolean
 }
 
-/** Facts about the attempt to interrupt. */
-export interface Situation {
-  nowMs: number
+/** Facts about an attempt that show when its training starts. */
+interface Start {
   firstStepAtMs: number | null
   /** Time at which the command was first seen running. */
   runningSinceMs: number | null
+}
+
+/** Facts about the attempt to interrupt. */
+export interface Situation extends Start {
+  nowMs: number
   savedAtMs: readonly number[]
   /** Times of observed changes in the checkpoint directory. */
   changes: readonly number[]
@@ -70,11 +78,22 @@ const TRAINED_LEAST_MS = 5 * SECOND_MS
 /** A program that loads its first checkpoint differs from one that loads its newest only after a second save. */
 const SAVES_BEFORE = 2
 
+/**
+ * Returns the time at which an attempt began to train: a program may take longer to load than to save several times. Null while it
+ * loads.
+ */
+export function trainingSinceMs(at: Start & Pick<Situation, 'savedAtMs' | 'habits'>): number | null {
+  const { firstStepAtMs, runningSinceMs, savedAtMs, habits } = at
+  const shownAtMs = Math.min(firstStepAtMs ?? Infinity, savedAtMs[0] ?? Infinity)
+  if (shownAtMs < Infinity) return shownAtMs
+  return runningSinceMs === null || habits.loadMs === null ? null : runningSinceMs + habits.loadMs
+}
+
 /** Whether the moment of the interruption has come. */
 export function hasCome(moment: Moment, at: Situation): boolean {
   const { nowMs, habits, savedAtMs } = at
-  const began = at.firstStepAtMs ?? at.runningSinceMs
-  if (began === null) return false
+  const began = trainingSinceMs(at)
+  if (began === null || nowMs < began) return false
   if (at.sight === 'store' && nowMs - began < TRAINED_LEAST_MS) return false
   const interval = habits.intervalMs ?? habits.firstSaveMs
   if (interval === null) return nowMs - began >= BLIND_MS
@@ -89,7 +108,8 @@ export function hasCome(moment: Moment, at: Situation): boolean {
     }
     case 'after-save': {
       if (at.sight === 'store') return savedAtMs.length >= SAVES_BEFORE
-      const start = at.changes[0]
+      // A program may also write into the directory while it loads.
+      const start = at.changes.find((atMs) => atMs >= began)
       return start !== undefined && nowMs - start >= habits.saveMs + SEEN_OVER_MS
     }
     case 'between-saves':
@@ -116,7 +136,7 @@ const ROUNDS: Readonly<Record<Moment, number>> = {
   'between-saves': 3.5,
 }
 
-/** Returns how long to wait for a moment, once the program makes steps, before another one is used. */
+/** Returns how long to wait for a moment, once the program trains, before another one is used. */
 export function patienceMs(moment: Moment, habits: Habits, sight: Sight): number {
   const { intervalMs, firstSaveMs, saveMs } = habits
   const interval = intervalMs ?? firstSaveMs ?? BLIND_MS
@@ -124,6 +144,19 @@ export function patienceMs(moment: Moment, habits: Habits, sight: Sight): number
   const rounds = ROUNDS[sight === 'store' && moment === 'after-save' ? 'during-save' : moment]
   const leastMs = sight === 'store' ? 2 * TRAINED_LEAST_MS : 2 * SECOND_MS
   return Math.max(leastMs, rounds * interval + 2 * saveMs)
+}
+
+/**
+ * Whether patience may end: an attempt without a checkpoint leaves nothing to resume from, unless its moment is before the first one or
+ * the program saves nothing.
+ */
+export function mayGiveUp(
+  moment: Moment,
+  { firstSaveMs, isProven }: Habits,
+  saved: readonly Pick<RehearsedCheckpoint, 'state'>[],
+): boolean {
+  if (moment === 'before-first-save' || firstSaveMs === null) return true
+  return saved.some(({ state }) => state === 'complete' || !isProven)
 }
 
 const NOTICE_LEAST_MS = 10 * SECOND_MS
@@ -135,14 +168,28 @@ export function noticeMs({ intervalMs, saveMs }: Habits): number {
   return Math.min(NOTICE_MOST_MS, Math.max(NOTICE_LEAST_MS, 2 * (intervalMs ?? 0) + 4 * saveMs))
 }
 
-export function habitsOf(saved: readonly RehearsedCheckpoint[], firstStepAtMs: number | null): Habits {
+export function habitsOf(saved: readonly RehearsedCheckpoint[], start: Start): Habits {
   const times = saved.map(({ savedAtMs }) => savedAtMs)
   const gaps = times.slice(1).map((atMs, index) => atMs - times[index]!)
   const [first] = times
+  const intervalMs = median(gaps.filter((gap) => gap > 0))
+  const { firstStepAtMs } = start
+  const isStepFirst = firstStepAtMs !== null && (first === undefined || firstStepAtMs <= first)
+  const runningSinceMs = start.runningSinceMs ?? firstStepAtMs ?? first ?? 0
+  // Without a step, the training began one interval before the first save at the latest; without an interval, with the command.
+  const quietMs = first === undefined ? 0 : first - runningSinceMs
+  const loadMs = isStepFirst ? null : intervalMs === null ? 0 : Math.max(0, quietMs - intervalMs)
   return {
-    intervalMs: median(gaps.filter((gap) => gap > 0)),
+    intervalMs,
+    loadMs,
+    isProven: saved.some(({ state }) => state === 'complete'),
     saveMs: median(saved.flatMap(({ saveMs }) => (saveMs === undefined ? [] : [saveMs]))) ?? 0,
-    firstSaveMs: first === undefined || firstStepAtMs === null ? null : Math.max(0, first - firstStepAtMs),
+    firstSaveMs:
+      first === undefined
+        ? null
+        : loadMs === null
+          ? Math.max(0, first - firstStepAtMs!)
+          : Math.max(0, quietMs - loadMs),
   }
 }
 

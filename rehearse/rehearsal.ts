@@ -1,5 +1,16 @@
 import { MINUTE_MS, SECOND_MS } from '../core/time/time'
-import { habitsOf, hasCome, mostTelling, noticeMs, patienceMs, strikeOf, type Habits } from './moments'
+import {
+  habitsOf,
+  hasCome,
+  mayGiveUp,
+  mostTelling,
+  noticeMs,
+  patienceMs,
+  strikeOf,
+  trainingSinceMs,
+  type Habits,
+  type Situation,
+} from './moments'
 import {
   isDone,
   lastOf,
@@ -31,7 +42,7 @@ export async function rehearse(options: RehearsalOptions): Promise<RehearsalFact
   const first = await new Undisturbed(options, beganAtMs).live()
   const { life: undisturbed, habits, outside } = first
   const [begun] = undisturbed.attempts
-  const startMs = Math.max(0, (begun?.steps[0]?.atMs ?? beganAtMs) - beganAtMs)
+  const startMs = Math.max(0, (begun?.steps[0]?.atMs ?? begun?.saved[0]?.savedAtMs ?? beganAtMs) - beganAtMs)
   const hasFailed = lastOf(undisturbed)?.end?.outcome === 'failed'
   const interrupted: RehearsedLife = hasFailed
     ? { attempts: [], outputs: {} }
@@ -72,11 +83,13 @@ class Undisturbed extends Life {
       isTaken = true
       await this.stop(machine)
     })
-    if (attended === undefined)
-      return { life: { attempts: [], outputs: {} }, habits: habitsOf([], null), outside: [] }
+    if (attended === undefined) {
+      const habits = habitsOf([], { firstStepAtMs: null, runningSinceMs: null })
+      return { life: { attempts: [], outputs: {} }, habits, outside: [] }
+    }
     const { watch } = attended
     const life = { attempts: this.attempts, outputs: watch.outputs, kept: watch.kept }
-    return { life, habits: habitsOf(watch.savedSoFar, watch.firstStepAtMs), outside: watch.outside }
+    return { life, habits: habitsOf(watch.savedSoFar, watch), outside: watch.outside }
   }
 
   /** Whether the program, at its pace, ends within the time of this stretch. */
@@ -105,8 +118,7 @@ class Interrupted extends Life {
   /** Time that the program needs to show a resume from one checkpoint; 0 if no save was seen. */
   private proofNeedsMs(): number {
     const { habits } = this.known
-    const { intervalMs, firstSaveMs } = habits
-    if (intervalMs === null && firstSaveMs === null) return 0
+    if (habits.firstSaveMs === null) return 0
     return (
       patienceMs('during-save', habits, this.options.host.sight) + this.lastNeedsMs() + 2 * this.known.startMs
     )
@@ -139,7 +151,8 @@ class Interrupted extends Life {
     const { sight } = this.options.host
     const isOnly = this.struck === 0 && this.isTimeForOneOnly()
     const strike = isOnly ? mostTelling(sight) : strikeOf(this.struck, sight)
-    const needsMs = patienceMs(strike.moment, this.known.habits, sight) + this.lastNeedsMs() + 2 * this.bootMs
+    const needsMs =
+      patienceMs(strike.moment, this.known.habits, sight) + this.lastNeedsMs() + 2 * this.known.startMs
     // At least one interruption is required.
     return this.struck > 0 && now() + needsMs > this.endAtMs ? undefined : strike
   }
@@ -150,12 +163,8 @@ class Interrupted extends Life {
     const [first, second] = [strikeOf(0, host.sight), strikeOf(1, host.sight)].map(({ moment }) =>
       patienceMs(moment, this.known.habits, host.sight),
     )
-    return interruptions === 1 || now() + first! + second! + this.lastNeedsMs() > this.endAtMs
-  }
-
-  /** Time until another machine trains; negligible on this machine. */
-  private get bootMs(): number {
-    return this.options.host.sight === 'store' ? this.known.startMs : 0
+    const needsMs = first! + second! + this.lastNeedsMs() + 3 * this.known.startMs
+    return interruptions === 1 || now() + needsMs > this.endAtMs
   }
 
   private lastNeedsMs(): number {
@@ -167,31 +176,22 @@ class Interrupted extends Life {
     const { host, now, say } = this.options
     const { habits } = this.known
     let goneByMs = Infinity
-    let runningSinceMs: number | null = null
     let isKilled = false
     return this.attempt(async (watch, machine) => {
       const nowMs = now()
-      if (watch.isRunning) runningSinceMs ??= nowMs
       if (watch.seen.strike !== null) {
         if (nowMs < goneByMs || isKilled) return
         isKilled = true
         return host.strike(machine, null)
       }
-      const beganAtMs = watch.firstStepAtMs ?? runningSinceMs
-      const situation = {
-        nowMs,
-        firstStepAtMs: watch.firstStepAtMs,
-        runningSinceMs,
-        changes: watch.changes,
-        habits,
-        savedAtMs: watch.savedSoFar.map(({ savedAtMs }) => savedAtMs),
-        sight: host.sight,
-      }
+      const situation = this.situationOf(watch)
       const isAtMoment = watch.isRunning && hasCome(strike.moment, situation)
-      const limitMs = Math.min(
-        (beganAtMs ?? Infinity) + patienceMs(strike.moment, habits, host.sight),
-        this.endAtMs - this.lastNeedsMs() - this.bootMs,
-      )
+      const beganAtMs = trainingSinceMs(situation)
+      const patientUntilMs =
+        beganAtMs !== null && mayGiveUp(strike.moment, habits, watch.savedSoFar)
+          ? beganAtMs + patienceMs(strike.moment, habits, host.sight)
+          : Infinity
+      const limitMs = Math.min(patientUntilMs, this.endAtMs - this.lastNeedsMs() - this.known.startMs)
       if (!isAtMoment && nowMs < limitMs) return
       if (host.sight === 'store' && !watch.isRunning) {
         // Interrupting a remote machine before its program runs shows nothing.
@@ -208,15 +208,26 @@ class Interrupted extends Life {
     })
   }
 
+  private situationOf({ firstStepAtMs, runningSinceMs, changes, savedSoFar }: AttemptWatch): Situation {
+    const { host, now } = this.options
+    return {
+      nowMs: now(),
+      firstStepAtMs,
+      runningSinceMs,
+      changes,
+      habits: this.known.habits,
+      savedAtMs: savedSoFar.map(({ savedAtMs }) => savedAtMs),
+      sight: host.sight,
+    }
+  }
+
   /** Watches the attempt that shows whether the program resumes: until it ends if that is near, otherwise until it has saved again. */
   private async last(): Promise<Attended | undefined> {
     const { now } = this.options
     let isTaken = false
-    let runningSinceMs: number | null = null
     return this.attempt(async (watch, machine) => {
-      if (watch.isRunning) runningSinceMs ??= now()
       if (isTaken) return
-      const began = watch.firstStepAtMs ?? runningSinceMs
+      const began = trainingSinceMs(this.situationOf(watch))
       const hasShown =
         watch.savedCount >= LAST_SAVES ||
         (watch.savedCount === 0 &&

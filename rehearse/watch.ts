@@ -19,6 +19,8 @@ export class AttemptWatch {
   readonly changes: number[] = []
   /** Time at which the first step of this attempt was seen. */
   firstStepAtMs: number | null = null
+  /** Time at which the command was first seen running. */
+  runningSinceMs: number | null = null
   /** Files that the program wrote elsewhere in its working directory, newest first. */
   outside: OutsideFile[] = []
   /** Digests of its outputs by path; empty unless it succeeded. */
@@ -75,7 +77,10 @@ export class AttemptWatch {
       ignoreBadDocument,
     )
     if (beat !== undefined && beat.seq !== this.beat?.seq) this.take(beat)
-    if (this.isRunning) this.scanFolder()
+    if (this.isRunning) {
+      this.runningSinceMs ??= this.now()
+      this.scanFolder()
+    }
     if (this.now() - this.listedAtMs < this.host.pace.listMs) return
     await this.list()
     this.listedAtMs = this.now()

@@ -1,12 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { parseJobFile } from '../../client/job/file'
 import { SECOND_MS } from '../../core/time/time'
 import { judge, type Report } from '../../rehearse/judge'
 import { INTERRUPTIONS_DEFAULT } from '../../rehearse/moments'
 import { rehearse } from '../../rehearse/rehearsal'
+import type { RehearsalFacts } from '../../rehearse/seen'
 import { Stage } from '../../rehearse/stage'
 import { packRunner } from '../support/runner-program'
 import { patient } from '../support/patience'
@@ -17,8 +18,16 @@ const runner = join(folder, 'runner.pyz')
 beforeAll(() => packRunner(runner))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
+async function rehearsed(program: string, interruptions?: number, env?: string): Promise<Report> {
+  return judge(await factsOf(program, interruptions, env))
+}
+
 /** Rehearses a program of `programs/` for real. */
-async function rehearsed(program: string, interruptions = INTERRUPTIONS_DEFAULT, env = ''): Promise<Report> {
+async function factsOf(
+  program: string,
+  interruptions = INTERRUPTIONS_DEFAULT,
+  env = '',
+): Promise<RehearsalFacts> {
   const code = mkdtempSync(join(folder, 'code-'))
   for (const name of ['training.py', `${program}.py`])
     writeFileSync(join(code, name), readFileSync(join(__dirname, 'programs', name)))
@@ -41,7 +50,7 @@ async function rehearsed(program: string, interruptions = INTERRUPTIONS_DEFAULT,
   }
   const stage = await Stage.open(options)
   try {
-    const seen = await rehearse({
+    return await rehearse({
       host: stage,
       directory: null,
       forMs: 40 * SECOND_MS,
@@ -50,7 +59,6 @@ async function rehearsed(program: string, interruptions = INTERRUPTIONS_DEFAULT,
       say: () => {},
       signal: AbortSignal.timeout(patient(55 * SECOND_MS)),
     })
-    return judge(seen)
   } finally {
     await stage.close()
   }
@@ -104,3 +112,25 @@ itInAll(
     })
   },
 )
+
+describe('a program that takes long to load', () => {
+  itInAll('is not interrupted before its first step', async () => {
+    const seen = await factsOf('loads_long', 2)
+    expect(judge(seen)).toMatchObject({ survives: true })
+    expect(seen.interrupted.attempts.map(({ steps }) => steps.length > 0)).toEqual([true, true, true])
+  })
+
+  itInAll('survives although it shows no step, and is interrupted once it has saved', async () => {
+    const seen = await factsOf('loads_long', 2, 'SILENT=yes')
+    const { survives, resumes, summary } = judge(seen)
+    expect({ survives, summary }).toMatchObject({ survives: true })
+    expect(resumes.at(-1)).toMatchObject({
+      isAtMoment: true,
+      restoredState: expect.any(String),
+      hasGoneOn: true,
+    })
+    const [first, second] = seen.interrupted.attempts
+    expect(second!.saved.length).toBeGreaterThan(0)
+    expect(first!.strike!.atMs - first!.beganAtMs).toBeGreaterThan(4 * SECOND_MS)
+  })
+})
