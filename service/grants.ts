@@ -23,6 +23,8 @@ export interface GrantsDeps {
   keys: Pick<SecretIssuer, 'keyOf'>
   timing: Timing
   now: () => number
+  /** For durations: it never steps. */
+  monotonicMs: () => number
   logger: Pick<Logger, 'warn' | 'info'>
 }
 
@@ -31,7 +33,8 @@ export class GrantIssuer implements GrantSource {
   /** The token service's last answer. */
   #heldForMs: number | undefined
   #trouble: BackendError | undefined
-  #askAgainAtMs = -Infinity
+  /** Monotonic. */
+  #askAgainMs = -Infinity
 
   constructor(private readonly deps: GrantsDeps) {}
 
@@ -47,7 +50,8 @@ export class GrantIssuer implements GrantSource {
 
   async grant(grantee: Grantee): Promise<SealedGrant> {
     const grant = await this.#ask(grantee)
-    return { sealed: sealGrant(this.#keyOf(grantee), grant), endsAtMs: this.#endOf(grant) }
+    const endsAtMs = this.deps.now() + this.holdsForMs
+    return { sealed: sealGrant(this.#keyOf(grantee), grant), endsAtMs }
   }
 
   /** The text of the file that a machine starts with. */
@@ -60,17 +64,17 @@ export class GrantIssuer implements GrantSource {
   }
 
   async #ask({ jobId, attempt }: Grantee): Promise<Grant> {
-    const { granter, now, logger } = this.deps
-    if (this.#trouble !== undefined && now() < this.#askAgainAtMs) throw this.#trouble
+    const { granter, monotonicMs, logger } = this.deps
+    if (this.#trouble !== undefined && monotonicMs() < this.#askAgainMs) throw this.#trouble
     try {
       const grant = await granter.grant({ jobId, attempt, durationMs: wishMs(this.deps.timing) })
-      this.#heldForMs = grant.expiresAtMs === null ? Infinity : grant.expiresAtMs - now()
+      this.#heldForMs = grant.expiresAtMs === null ? Infinity : this.#durationOf(grant.expiresAtMs)
       if (this.#trouble !== undefined) logger.info('machines get credentials for the store again')
       this.#trouble = undefined
       return grant
     } catch (error) {
       const pauseMs = Math.min(ASK_AGAIN_MS_MAX, this.holdsForMs * ASK_AGAIN_PART)
-      this.#askAgainAtMs = now() + pauseMs
+      this.#askAgainMs = monotonicMs() + pauseMs
       const trouble = troubleOf(error)
       if (this.#trouble?.message !== trouble.message)
         logger.warn(
@@ -81,10 +85,18 @@ export class GrantIssuer implements GrantSource {
     }
   }
 
+  /** Returns the validity of a new grant. One that seems over, or longer than any, was measured with a wrong clock. */
+  #durationOf(expiresAtMs: number): number {
+    const { granter, now, timing } = this.deps
+    const leftMs = expiresAtMs - (now() + (granter.clockOffsetMs ?? 0))
+    const longestMs = Math.min(wishMs(timing), granter.durationMsMax)
+    return leftMs > 0 ? Math.min(leftMs, longestMs) : longestMs
+  }
+
   #endOf({ expiresAtMs }: Grant): number {
     if (expiresAtMs === null) return Infinity
     const heldForMs = this.#heldForMs ?? wishMs(this.deps.timing)
-    return expiresAtMs - (heldForMs - withoutSlack(heldForMs))
+    return expiresAtMs - (this.deps.granter.clockOffsetMs ?? 0) - (heldForMs - withoutSlack(heldForMs))
   }
 
   #keyOf({ attemptId }: Grantee): Buffer {
@@ -130,6 +142,7 @@ export async function tryGrants(
   if (granter === undefined) return undefined
   const { timing } = config
   const { expiresAtMs } = await tryGrant(store, granter, { ...PROBE, durationMs: wishMs(timing) })
-  const holdForMs = expiresAtMs === null ? Infinity : withoutSlack(expiresAtMs - Date.now())
+  const holdForMs =
+    expiresAtMs === null ? Infinity : withoutSlack(expiresAtMs - (Date.now() + (granter.clockOffsetMs ?? 0)))
   return { holdForMs, leaseMs: leaseMsWithin(timing, holdForMs) }
 }

@@ -106,7 +106,9 @@ async function createRole(
     const secrets = await SecretIssuer.open(store, config.home.secretKeyFile)
     const granter = granterFor(config, role, store)
     const { timing } = config
-    const grants = granter && new GrantIssuer({ granter, keys: secrets, timing, now: Date.now, logger })
+    const monotonicMs = (): number => performance.now()
+    const grants =
+      granter && new GrantIssuer({ granter, keys: secrets, timing, now: Date.now, monotonicMs, logger })
     const backend = await makeBackend(config, role, { store, deployment, secrets, grants, logger })
     for (const place of backend.places ?? []) await notePlace(store, { backend: role, place })
     return createBackendWorkers({

@@ -84,7 +84,7 @@ export class MachineWatch {
     this.monotonicMs = monotonicMs
     this.skew = new ClockSkew(input.timing, () => this.moment)
     this.documents = new AttemptDocuments(store, { jobId, attempt }, now)
-    this.grants = grants && new LeaseGrants(grants, input.order, now)
+    this.grants = grants && new LeaseGrants(grants, input.order, () => this.moment)
     this.billing =
       input.order.runner.queueMs === undefined ? undefined : new BillingWatch(input, this.documents)
     this.budget = new BudgetWatch(input, {
@@ -296,7 +296,7 @@ export class MachineWatch {
     const newReport = isCounted ? await this.budget.newReport() : undefined
     const monotonicMs = this.monotonicMs()
     const { timing } = this.input
-    const ttlMs = grant === undefined ? timing.leaseMs : leaseMsWithin(timing, grant.endsAtMs - this.now())
+    const ttlMs = grant === undefined ? timing.leaseMs : leaseMsWithin(timing, grant.leftMs)
     const passedMs = monotonicMs - evidence.renewedAtMs
     const isDue = passedMs >= this.ttlMs * RENEWED_AFTER_PART && passedMs + ttlMs > this.ttlMs
     const isMoved = this.usableUntilMs !== this.reportedUntilMs

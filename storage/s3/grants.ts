@@ -40,6 +40,7 @@ class S3Granter implements Granter {
   readonly #roleArn: string | undefined
   #client: Promise<STSClient> | undefined
   #durationMsMax = SESSION_MS_MAX
+  #clockOffsetMs: number | undefined
 
   constructor(place: S3Place, roleArn: string | undefined) {
     this.#place = place
@@ -49,6 +50,10 @@ class S3Granter implements Granter {
   /** Twelve hours, until the token service reports a lower limit. */
   get durationMsMax(): number {
     return this.#durationMsMax
+  }
+
+  get clockOffsetMs(): number | undefined {
+    return this.#clockOffsetMs
   }
 
   async grant(wish: GrantRequest): Promise<Grant> {
@@ -90,6 +95,8 @@ class S3Granter implements Granter {
               RoleSessionName: nameOf(jobId, attempt, 64),
             }),
           )
+    // The SDK compares the date of each answer with the clock, and corrects differences of minutes.
+    this.#clockOffsetMs = client.config.systemClockOffset
     return toGrant(answer)
   }
 

@@ -270,7 +270,14 @@ async function workersOf(
     const granter = granterFor(config, name, store)
     const grants =
       granter &&
-      new GrantIssuer({ granter, keys: secrets, timing: config.timing, now: Date.now, logger: NO_LOGGER })
+      new GrantIssuer({
+        granter,
+        keys: secrets,
+        timing: config.timing,
+        now: Date.now,
+        monotonicMs: () => performance.now(),
+        logger: NO_LOGGER,
+      })
     const backend = await makeBackend(config, name, { store, deployment, secrets, grants })
     const connection = nativeConnection
     return createBackendWorkers({

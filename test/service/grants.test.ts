@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Grant } from '../../core/grants'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import { DEFAULT_TIMING } from '../../core/time/timing'
 import { openGrant, type Granter } from '../../storage/grants'
 import { StoreError } from '../../storage/store'
@@ -17,6 +17,9 @@ const GRANTEE = { jobId: 'job-a', attempt: 2, attemptId: 'job-a-2' }
 const AWAY = new StoreError('Could not get credentials: no answer.', { isTransient: true })
 
 let nowMs: number
+/** Our clock is wrong by this much: the token service's dates are of the true one. */
+let stepMs: number
+let clockOffsetMs: number | undefined
 let wishes: number[]
 let answer: () => Grant
 let said: string[]
@@ -34,11 +37,16 @@ const refusing = (error: Error) => (): Grant => {
 
 beforeEach(() => {
   nowMs = 1_800_000_000_000
+  stepMs = 0
+  clockOffsetMs = undefined
   wishes = []
   said = []
   answer = lasting(HOUR_MS)
   const granter: Granter = {
     durationMsMax: 12 * HOUR_MS,
+    get clockOffsetMs() {
+      return clockOffsetMs
+    },
     grant: async ({ durationMs }) => {
       wishes.push(durationMs)
       return answer()
@@ -47,7 +55,14 @@ beforeEach(() => {
   const say = (first: unknown, second?: string): void => void said.push(second ?? String(first))
   const logger = { warn: say, info: say }
   const keys = { keyOf: () => KEY.toString('hex') }
-  desk = new GrantIssuer({ granter, keys, timing: DEFAULT_TIMING, now: () => nowMs, logger })
+  desk = new GrantIssuer({
+    granter,
+    keys,
+    timing: DEFAULT_TIMING,
+    now: () => nowMs + stepMs,
+    monotonicMs: () => nowMs,
+    logger,
+  })
 })
 
 describe('the desk of grants', () => {
@@ -113,6 +128,42 @@ describe('the desk of grants', () => {
     answer = refusing(new StoreError('The role is gone.', { isTransient: false }))
     await expect(desk.learnHoldsForMs(GRANTEE)).rejects.toMatchObject({ class: 'auth' })
     expect(said).toHaveLength(2)
+  })
+})
+
+describe.each([
+  ['2 h ahead', 2 * HOUR_MS],
+  ['2 h back', -2 * HOUR_MS],
+  ['30 d ahead', 30 * DAY_MS],
+  ['30 d back', -30 * DAY_MS],
+])('a grant that is given while the clock is %s', (_, byMs) => {
+  beforeEach(() => {
+    stepMs = byMs
+  })
+
+  it('holds as long as by the clock of the token service', async () => {
+    clockOffsetMs = -stepMs
+    const given = await desk.grant(GRANTEE)
+    expect(given.endsAtMs - (nowMs + stepMs)).toBe(HOUR_MS - 30 * SECOND_MS)
+    expect(desk.holdsForMs).toBe(HOUR_MS - 30 * SECOND_MS)
+    expect(desk.recall(GRANTEE, given.sealed)).toEqual(given)
+  })
+
+  it('is valid, and for no longer than was asked for, if no other clock is known', async () => {
+    const { endsAtMs } = await desk.grant(GRANTEE)
+    expect(endsAtMs).toBeGreaterThan(nowMs + stepMs)
+    expect(endsAtMs).toBeLessThan(nowMs + stepMs + wishes[0]!)
+  })
+
+  it('is asked for again after a refusal as soon as at another time', async () => {
+    stepMs = 0
+    answer = refusing(AWAY)
+    await expect(desk.grant(GRANTEE)).rejects.toMatchObject({ class: 'transient' })
+    stepMs = byMs
+    answer = lasting(HOUR_MS)
+    nowMs += 10 * SECOND_MS
+    await desk.grant(GRANTEE)
+    expect(wishes).toHaveLength(2)
   })
 })
 

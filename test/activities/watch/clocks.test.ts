@@ -4,6 +4,7 @@ import type { Order } from '../../../core/job/plan'
 import type { Lease } from '../../../core/documents'
 import { microUsd } from '../../../core/money/money'
 import { DAY_MS, HOUR_MS, SECOND_MS } from '../../../core/time/time'
+import type { GrantSource } from '../../../activities/watch/grants'
 import { MachineWatch } from '../../../activities/watch/machine'
 import { layout } from '../../../storage/layout'
 import { Place, QUICK } from '../place'
@@ -45,13 +46,14 @@ beforeEach(async () => {
 })
 afterEach(() => place.dispose())
 
-const watch = (over: Partial<WatchInput> = {}): MachineWatch =>
+const watch = (over: Partial<WatchInput> = {}, grants?: GrantSource): MachineWatch =>
   new MachineWatch(
     {
       store: place.store,
       now: () => trueMs + stepMs,
       monotonicMs: () => trueMs - input.handle.launchedAtMs,
       backend: {},
+      grants,
     },
     { ...input, ...over },
   )
@@ -109,6 +111,40 @@ describe.each(STEPS)('a wall clock that is set %s', (_, byMs) => {
     trueMs += TIMING.leaseMs / 2
     await follow(other, 3)
     expect((await lease())!.seq).toBeGreaterThan(before + 1)
+  })
+
+  it('keeps grants and leases no longer and no shorter than they hold', async () => {
+    const holdsForMs = 12 * HOUR_MS
+    let endsTrueMs = 0
+    let given = 0
+    const grants: GrantSource = {
+      holdsForMs,
+      learnHoldsForMs: async () => holdsForMs,
+      grant: async () => {
+        endsTrueMs = trueMs + holdsForMs
+        given += 1
+        const sealed = { v: 1 as const, nonce: String(given), text: '', tag: '' }
+        return { sealed, endsAtMs: trueMs + stepMs + holdsForMs }
+      },
+      recall: (_grantee, sealed) => ({ sealed, endsAtMs: endsTrueMs + stepMs }),
+    }
+    const one = watch({}, grants)
+    await follow(one, 3)
+    stepMs = byMs
+    let { seq: before } = (await lease())!
+    let lapsesTrueMs = trueMs + TIMING.leaseMs / 2
+    for (let quarter = 0; quarter < 100; quarter += 1) {
+      trueMs += HOUR_MS / 4
+      if (quarter === 50) stepMs = 0
+      await follow(one, 1)
+      const { seq: after, ttlMs } = (await lease())!
+      if (after > before) lapsesTrueMs = trueMs + ttlMs
+      before = after
+      expect(lapsesTrueMs).toBeGreaterThan(trueMs + HOUR_MS)
+      expect(lapsesTrueMs).toBeLessThanOrEqual(endsTrueMs)
+    }
+    // Each six hours, and once more after each step.
+    expect(given).toBeLessThanOrEqual(8)
   })
 
   it('reports no spending that rests on it', async () => {
