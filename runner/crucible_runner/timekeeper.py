@@ -15,6 +15,7 @@ from typing import Callable, List, NamedTuple, Optional, Tuple
 
 from .clock import Clock, machine_age_ms
 from .control.beats import Beats
+from .control.dates import Dates
 from .control.lease import Lease
 from .control.limits import Limits, Spent
 from .control.memory import Memory, boot_id
@@ -72,12 +73,14 @@ class _Attempt:
         self.has_looked = False
         """Whether `drain.json` was read since the start."""
         began_ms = memory.began_ms(order, machine_age_ms())
+        dates = Dates(clock)
+        machine.store.on_date(dates.on_store_date)
         self.lease = Lease(memory.lease_until_ms or memory.started_ms + order["leaseMs"])
-        self.limits = Limits(order["limits"], memory.spent or Spent(began_ms, 0))
+        self.limits = Limits(order["limits"], memory.spent or Spent(began_ms, 0), dates)
         self._save_ends()
-        self.stop = Stop(clock, order, self.limits, self.lease, self._drain_stored_here, lambda: self._upload_ms)
+        self.stop = Stop(clock, order, self.limits, self.lease, dates, self._drain_stored_here, lambda: self._upload_ms)
         if "runMsMax" in order:
-            self.stop.on_run_limit(clock.wall_ms() - (clock.mono_ms() - began_ms) + order["runMsMax"])
+            self.stop.on_run_limit(began_ms + order["runMsMax"])
         self.store = machine.store
         self._keys = Keys(options.job, options.attempt)
         self.beats = Beats(self.store, self._keys, self.lease, clock)
@@ -138,7 +141,7 @@ class _Attempt:
         if drain is not None:
             return drain.window_end_ms + power_off_ms
         lease_ms = self.lease.lapses_at_ms + self._order["drainMs"] + power_off_ms
-        hard_stop = self.limits.hard_stop(self._clock.mono_ms(), self._clock.wall_ms())
+        hard_stop = self.limits.hard_stop()
         return lease_ms if hard_stop is None else min(lease_ms, hard_stop.at_ms)
 
     def silent_end_ms(self, drain: Drain) -> int:
@@ -163,7 +166,7 @@ class _Attempt:
             pass  # A restarted runner then has the shorter lease, which is the safe side.
 
     def _save_ends(self) -> None:
-        hard_stop = self.limits.hard_stop(self._clock.mono_ms(), self._clock.wall_ms())
+        hard_stop = self.limits.hard_stop()
         # The machine's timer ends the machine in the runner's place: late enough for a result, early enough to power off.
         off_ms = None if hard_stop is None else hard_stop.at_ms - self._order["powerOffMs"] // 2
         self._memory.save(self.lease.lapses_at_ms, off_ms, self.limits.spent)

@@ -1,6 +1,8 @@
-"""The hard stop: the time by which the machine must be off in any case. Pure: clocks are arguments."""
+"""The hard stop: the time by which the machine must be off in any case."""
 
 from typing import NamedTuple, Optional
+
+from .dates import Dates, WrittenDate
 
 # Ten years (core/money/meter.ts): longer than any job.
 AFFORDABLE_MAX_MS = 3650 * 24 * 3600 * 1000
@@ -33,10 +35,11 @@ class HardStop(NamedTuple):
 class Limits:
     """The limits in force: the document with the highest `seq`, starting with the order's own; and the amount spent."""
 
-    def __init__(self, first: dict, spent: Spent) -> None:
+    def __init__(self, first: dict, spent: Spent, dates: Dates) -> None:
         """`spent` starts at zero when the order was issued, or when a machine that may have been queued began: it may be billed from then
         on."""
-        self.document = first
+        self._dates = dates
+        self._take(first)
         self.spent = spent
 
     @property
@@ -47,8 +50,13 @@ class Limits:
         """Returns True when the document is newer than the limits in force."""
         if document["seq"] <= self.seq:
             return False
-        self.document = document
+        self._take(document)
         return True
+
+    def _take(self, document: dict) -> None:
+        deadline_at_ms = document["deadlineAtMs"]
+        self._deadline: Optional[WrittenDate] = None if deadline_at_ms is None else self._dates.read(deadline_at_ms)
+        self.document = document
 
     def learn(self, spent: Spent) -> bool:
         """Records the control plane's latest spend report; ignores a report of an earlier moment. Returns True when it is recorded."""
@@ -57,12 +65,12 @@ class Limits:
         self.spent = spent
         return True
 
-    def hard_stop(self, mono_ms: int, wall_ms: int) -> Optional[HardStop]:
-        """Returns the earliest end, or None without any. The wall clock is read each time, because it may be set in the meantime."""
-        deadline_at_ms, budget = self.document["deadlineAtMs"], self.document["budget"]
+    def hard_stop(self) -> Optional[HardStop]:
+        """Returns the earliest end, or None without any."""
+        deadline, budget = self._deadline, self.document["budget"]
         stops = []
-        if deadline_at_ms is not None:
-            stops.append(HardStop(mono_ms + deadline_at_ms - wall_ms, "deadline"))
+        if deadline is not None:
+            stops.append(HardStop(deadline.mono_ms(), "deadline"))
         if budget is not None:
             left_micro_usd = budget["microUsd"] - self.spent.micro_usd
             step_ms = budget.get("billedInStepsOfMs", 1000)

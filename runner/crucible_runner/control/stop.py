@@ -4,6 +4,7 @@ import threading
 from typing import Callable, List, NamedTuple, Optional, Tuple
 
 from ..clock import CLOCK_SLACK_MS, Clock
+from .dates import Dates, WrittenDate
 from .lease import Lease
 from .limits import Limits
 
@@ -42,6 +43,7 @@ class Stop:
         order: dict,
         limits: Limits,
         lease: Lease,
+        dates: Dates,
         drain_stored_here: Callable[[], Optional[Tuple[str, int]]] = lambda: None,
         upload_ms: Callable[[], int] = lambda: 0,
     ) -> None:
@@ -53,11 +55,15 @@ class Stop:
         self._limits = limits
         self._lease = lease
         self._lock = threading.Lock()
-        self._usable_until_ms: Optional[int] = order.get("usableUntilMs")
+        self._dates = dates
+        usable_until_ms: Optional[int] = order.get("usableUntilMs")
+        self._usable_until = None if usable_until_ms is None else dates.read(usable_until_ms)
+        self._run_until_ms: Optional[int] = None
         self._drain_stored_here = drain_stored_here
         self._upload_ms = upload_ms
         self._asked: Optional[Tuple[str, int]] = None
         self._told_here: Optional[Tuple[str, int]] = None
+        self._notice: Optional[WrittenDate] = None
         self._noticed_end_ms: Optional[int] = None
         self._drain: Optional[Drain] = None
         self._is_signalled = False
@@ -81,21 +87,30 @@ class Stop:
 
     def on_notice(self, terminate_at_ms: int) -> None:
         """The provider announces the end of the machine (wall clock)."""
-        left_ms = max(0, terminate_at_ms - self._clock.wall_ms())
-        usable_ms = left_ms - min(_RESULT_AFTER_NOTICE_MS, left_ms // 10)
         with self._lock:
-            self._interrupt(usable_ms)
+            if self._notice is not None and self._notice.at_ms == terminate_at_ms:
+                return
+            self._notice = self._dates.read(terminate_at_ms)
+            left_ms = max(0, self._notice.mono_ms() - self._clock.mono_ms())
+            self._interrupt(left_ms - min(_RESULT_AFTER_NOTICE_MS, left_ms // 10))
 
     def on_usable_until(self, at_ms: int) -> None:
         """The machine's reservation ends at another time than the order says (wall clock)."""
         with self._lock:
-            self._usable_until_ms = at_ms
+            self._run_until_ms = None
+            if self._usable_until is None or self._usable_until.at_ms != at_ms:
+                self._usable_until = self._dates.read(at_ms)
 
     def on_run_limit(self, at_ms: int) -> None:
-        """The provider's limit on how long a machine runs ends it at this time (wall clock)."""
+        """The provider's limit on how long a machine runs ends it at this time (monotonic)."""
         with self._lock:
-            known = self._usable_until_ms
-            self._usable_until_ms = at_ms if known is None else min(known, at_ms)
+            known = self._run_until_ms
+            self._run_until_ms = at_ms if known is None else min(known, at_ms)
+
+    def _expires_at_ms(self) -> Optional[int]:
+        """Returns when the machine is taken or its limit is reached (monotonic); None without such an end."""
+        ends = [] if self._usable_until is None else [self._usable_until.mono_ms()]
+        return min(ends + ([] if self._run_until_ms is None else [self._run_until_ms]), default=None)
 
     def on_no_notice(self, asked_at_ms: int) -> None:
         """The provider announced nothing when asked at this time (wall clock)."""
@@ -150,14 +165,14 @@ class Stop:
             reasons.append(self._asked)
         if self._noticed_end_ms is not None:
             reasons.append(("interrupted", self._noticed_end_ms))
-        hard_stop = self._limits.hard_stop(now_ms, self._clock.wall_ms())
+        hard_stop = self._limits.hard_stop()
         if hard_stop is not None:
             end_ms = hard_stop.at_ms - self._power_off_ms
             if self._drain is not None or now_ms >= end_ms - self._drain_ms:
                 reasons.append((hard_stop.reason, end_ms))
-        if self._usable_until_ms is not None:
-            left_ms = self._usable_until_ms - self._clock.wall_ms() - CLOCK_SLACK_MS
-            end_ms = now_ms + left_ms - self._power_off_ms
+        expires_at_ms = self._expires_at_ms()
+        if expires_at_ms is not None:
+            end_ms = expires_at_ms - CLOCK_SLACK_MS - self._power_off_ms
             window_ms = max(self._drain_ms, _UPLOADS_BEFORE_EXPIRY * self._upload_ms())
             if self._drain is not None or now_ms >= end_ms - window_ms:
                 reasons.append(("expired", end_ms))

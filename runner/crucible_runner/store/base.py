@@ -74,6 +74,9 @@ class Store(ABC):
     def take_grant(self, grant: dict) -> None:
         """Accepts new credentials from the control plane, for stores that need them."""
 
+    def on_date(self, heard: Callable[[int], None]) -> None:
+        """`heard` receives the date of each answer (wall clock), from a store with a clock of its own."""
+
     @abstractmethod
     def get(self, key: str) -> Optional[bytes]:
         """Returns the whole object, or None if it does not exist."""

@@ -9,6 +9,7 @@ from crucible_runner.documents import BEAT, dump, parse
 from crucible_runner.store.file_store import FileStore
 from crucible_runner.keys import CheckpointId, Keys, parse_checkpoint_id, parse_range, stored_at
 from crucible_runner.control.lease import Lease
+from crucible_runner.control.dates import Dates
 from crucible_runner.control.limits import Limits, Spent
 from crucible_runner.control.phases import Phases
 from crucible_runner.store.retry import GaveUp, Pauses, Trouble, persist
@@ -39,8 +40,9 @@ class ControlTest(FolderTest):
         self.store = FileStore(self.folder)
         self.keys = Keys("job-a", 1)
         self.lease = Lease(self.clock.mono_ms() + 1_000)
-        self.limits = Limits(NONE, Spent(self.clock.mono_ms(), 0))
-        self.stop = Stop(self.clock, {"drainMs": 500, "powerOffMs": 100}, self.limits, self.lease)
+        dates = Dates(self.clock)
+        self.limits = Limits(NONE, Spent(self.clock.mono_ms(), 0), dates)
+        self.stop = Stop(self.clock, {"drainMs": 500, "powerOffMs": 100}, self.limits, self.lease, dates)
         self.remarks = []
         self.moves = []
 
@@ -85,11 +87,11 @@ class WatchTest(ControlTest):
         self.store.put(self.keys.lease, dump(lease))
         self.watch.poll()
         self.watch.poll()
-        self.assertEqual(self.limits.hard_stop(0, 0), (sent_ms + 96_000, "budget"))
+        self.assertEqual(self.limits.hard_stop(), (sent_ms + 96_000, "budget"))
         self.assertEqual(len(self.moves), 1)
         self.store.put(self.keys.lease, dump(dict(lease, answersBeat=99, spentMicroUsd=0)))
         self.watch.poll()
-        self.assertEqual(self.limits.hard_stop(0, 0), (sent_ms + 96_000, "budget"))
+        self.assertEqual(self.limits.hard_stop(), (sent_ms + 96_000, "budget"))
 
     def test_what_cannot_be_understood_is_ignored_and_said_once(self):
         self.store.put(self.keys.lease, b'{"seq": 1}')

@@ -13,10 +13,12 @@ from support import GOLDEN, FakeClock, FolderTest
 from crucible_runner.endings import Failed
 from crucible_runner.imds import Metadata
 from crucible_runner.store.s3.access import Access, find_access
-from crucible_runner.store.s3.client import NOTHING
+from crucible_runner.clock import Clock
+from crucible_runner.store.s3.client import NOTHING, Client
 from crucible_runner.store.s3.credentials import Grants, Keyring, MachineRole, OwnKeys
 from crucible_runner.inputs.s3_input import Bucket
 from crucible_runner.store.s3.place import StorePlace, parse_store_url
+from crucible_runner.store.s3.s3_store import S3Store
 from crucible_runner.store.s3.wire import Broken, Wire
 from crucible_runner.store.base import StoreError
 from crucible_runner.store.s3.sigv4 import Credentials, Request, signed_headers
@@ -224,6 +226,22 @@ class MetadataServer:
     def close(self):
         self.server.shutdown()
         self.server.server_close()
+
+
+class StoreDateTest(unittest.TestCase):
+    def test_each_answer_of_the_store_has_its_date(self):
+        server = MetadataServer()
+        self.addCleanup(server.close)
+        endpoint = server.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"].rstrip("/")
+        own = OwnKeys({"AWS_ACCESS_KEY_ID": "K", "AWS_SECRET_ACCESS_KEY": "S"}, None)
+        clock = Clock()
+        place = StorePlace("bucket", "", "us-east-1", endpoint)
+        store = S3Store(Client(place, None, Keyring([own], clock.wall_ms), clock), "", Grants(None))
+        dates = []
+        store.on_date(dates.append)
+        with self.assertRaises(StoreError):  # also an answer that refuses
+            store.get("absent")
+        self.assertLess(abs(dates[0] - clock.wall_ms()), 60_000)
 
 
 class MetadataTest(unittest.TestCase):

@@ -78,6 +78,8 @@ class Client:
         self._keyring = keyring
         self._clock = clock
         self._skew_ms = 0
+        self.on_date: Callable[[int], None] = lambda _: None
+        """Receives the date of each answer (wall clock)."""
         self._base = base_of(place.bucket, self._region, place.endpoint)
         self._wire = Wire(self._base.scheme, self._base.host)
 
@@ -127,7 +129,12 @@ class Client:
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self.now_ms() / 1000))
         signed = signed_headers(request, credentials, self._region, stamp)
         signed["User-Agent"] = USER_AGENT
-        return self._wire.send(ask.method, request.target, signed, ask.part, ask.silence)
+        reply = self._wire.send(ask.method, request.target, signed, ask.part, ask.silence)
+        date_ms = _instant_ms(reply.headers.get("Date", ""))
+        # An answer from a cache has an age, and an old date.
+        if date_ms is not None and reply.headers.get("Age") is None:
+            self.on_date(date_ms)
+        return reply
 
     def _error(self, ask: Ask, reply: Reply, credentials: Credentials) -> Tuple[S3Error, Dict[str, str]]:
         told = fields_of(reply.read())
@@ -161,15 +168,21 @@ class Client:
     ) -> bool:
         """Returns True when the request can be signed better than before."""
         if error.code == "RequestTimeTooSkewed":
-            try:
-                theirs_ms = int(parsedate_to_datetime(told["Date"]).timestamp() * 1000)
-            except (TypeError, ValueError):
+            theirs_ms = _instant_ms(told["Date"])
+            if theirs_ms is None:
                 return False
             self._skew_ms = theirs_ms - self._clock.wall_ms()
             return True
         # The answer to HEAD has no body, and so gives no reason.
         is_mute = ask.method == "HEAD" and error.status in (400, 403)
         return (error.code in _EXPIRED or is_mute) and self._keyring.refuse(credentials)
+
+
+def _instant_ms(date: str) -> Optional[int]:
+    try:
+        return int(parsedate_to_datetime(date).timestamp() * 1000)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def fields_of(body: bytes) -> Dict[str, str]:

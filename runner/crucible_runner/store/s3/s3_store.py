@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from typing import Iterator, List, Mapping, Optional, Tuple
+from typing import Callable, Iterator, List, Mapping, Optional, Tuple
 from urllib.parse import unquote_plus
 from xml.etree import ElementTree
 
@@ -38,6 +38,9 @@ class S3Store(Store):
 
     def take_grant(self, grant: dict) -> None:
         self._grants.take(grant)
+
+    def on_date(self, heard: Callable[[int], None]) -> None:
+        self._client.on_date = heard
 
     def get(self, key: str) -> Optional[bytes]:
         answer = self._client.ask(Ask("GET", self._key(key), accepts=(404,)))
