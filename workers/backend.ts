@@ -71,10 +71,10 @@ export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
 
 /** Undefined if the account allows any number of launches. @internal Tests start and end it alone. */
 export async function createLaunchWorker(deps: BackendWorkerDeps): Promise<Worker | undefined> {
-  const { store, backend, now = Date.now } = deps
+  const { store, backend, now = Date.now, monotonicMs = () => performance.now() } = deps
   const { launchesPerMinute } = backend.capabilities.pace ?? {}
   if (launchesPerMinute === undefined) return undefined
-  const launchPace = new LaunchPace({ store, backend: backend.name, launchesPerMinute }, now)
+  const launchPace = new LaunchPace({ store, backend: backend.name, launchesPerMinute }, { now, monotonicMs })
   const activities = activitiesOf(deps, launchPace)
   return Worker.create({
     ...optionsOf(deps),

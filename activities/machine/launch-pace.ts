@@ -1,6 +1,6 @@
 import type { Pace } from '../../core/capabilities'
 import { MINUTE_MS } from '../../core/time/time'
-import { LaunchTurns } from '../../storage/launch-turns'
+import { LaunchTurns, type TurnClocks } from '../../storage/launch-turns'
 import type { ObjectStore } from '../../storage/store'
 import { pause } from '../heartbeat'
 
@@ -11,6 +11,7 @@ const MARGIN_FACTOR = 1.05
 export class LaunchPace {
   private readonly turns: LaunchTurns
   private readonly gapMs: number
+  /** Monotonic. */
   private notBeforeMs = -Infinity
   /** Launches of this worker, in the order in which they came. */
   private line: Promise<unknown> = Promise.resolve()
@@ -21,10 +22,10 @@ export class LaunchPace {
       backend,
       launchesPerMinute,
     }: { store: ObjectStore; backend: string } & Required<Pick<Pace, 'launchesPerMinute'>>,
-    private readonly now: () => number,
+    private readonly clocks: TurnClocks,
   ) {
     this.gapMs = (MINUTE_MS / launchesPerMinute) * MARGIN_FACTOR
-    this.turns = new LaunchTurns(store, { backend, gapMs: this.gapMs }, now)
+    this.turns = new LaunchTurns(store, { backend, gapMs: this.gapMs }, clocks)
   }
 
   /** Resolves when the next launch may be sent. Rejects when the signal aborts. */
@@ -37,13 +38,14 @@ export class LaunchPace {
   /** Takes a turn for the first launch of this worker only, so that few turns are lost when launches are called off. */
   private async next(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    const atMs = await this.turns.take(this.notBeforeMs)
-    await pause(Math.max(0, atMs - this.now()), signal)
+    const { now, monotonicMs } = this.clocks
+    const atMs = await this.turns.take(now() + this.notBeforeMs - monotonicMs())
+    await pause(Math.max(0, atMs - now()), signal)
   }
 
   /** The provider asked to slow down: until then, no launch of this worker is sent. */
   slowDown(retryAfterMs = this.gapMs): void {
-    this.notBeforeMs = Math.max(this.notBeforeMs, this.now() + retryAfterMs)
+    this.notBeforeMs = Math.max(this.notBeforeMs, this.clocks.monotonicMs() + retryAfterMs)
   }
 }
 

@@ -38,6 +38,7 @@ export class Holds {
   private readonly held = new Map<string, Hold>()
   private readonly short = new Map<string, Shortage>()
 
+  /** @param now never steps: it measures how long places are kept */
   constructor(private readonly now: () => number) {}
 
   /** Places that this job sees as taken; `undefined` for read-only queries. */

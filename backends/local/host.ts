@@ -74,7 +74,7 @@ export function createHost(config: LocalConfig, deps: LocalDeps): Host {
     paths,
     place: hostname(),
     exclusive: createExclusive(),
-    holds: new Holds(() => deps.clock()),
+    holds: new Holds(() => performance.now()),
     makeFolders: async () => {
       if (hasFolders) return
       for (const folder of [paths.machines, paths.staging, paths.tombstones]) {

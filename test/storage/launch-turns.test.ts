@@ -7,7 +7,7 @@ const GAP_MS = 12_000
 const NOW_MS = 1_795_000_000_000
 
 const turnsIn = (store: MemoryStore, now = () => NOW_MS, backend = 'here'): LaunchTurns =>
-  new LaunchTurns(store, { backend, gapMs: GAP_MS }, now)
+  new LaunchTurns(store, { backend, gapMs: GAP_MS }, { now, monotonicMs: () => NOW_MS })
 
 describe('turns of launches', () => {
   it('begin at once after a pause, and otherwise a gap apart, also for concurrent workers', async () => {
@@ -32,6 +32,21 @@ describe('turns of launches', () => {
     await turnsIn(store, () => NOW_MS + 60 * MINUTE_MS).take(0)
     expect(await turnsIn(store).take(0)).toBe(NOW_MS)
     expect(await turnsIn(store).take(0)).toBe(NOW_MS + GAP_MS)
+  })
+
+  it.each([
+    ['minutes back', -5 * MINUTE_MS],
+    ['2 h back', -120 * MINUTE_MS],
+    ['2 h ahead', 120 * MINUTE_MS],
+  ])('stay a gap apart in a worker whose clock is set %s', async (_, byMs) => {
+    let stepMs = 0
+    const store = new MemoryStore(() => NOW_MS)
+    const clocks = { now: () => NOW_MS + stepMs, monotonicMs: () => 0 }
+    const turns = new LaunchTurns(store, { backend: 'here', gapMs: GAP_MS }, clocks)
+    await turns.take(0)
+    stepMs = byMs
+    expect(await turns.take(0)).toBe(NOW_MS + stepMs + GAP_MS)
+    expect(await turns.take(0)).toBe(NOW_MS + stepMs + 2 * GAP_MS)
   })
 
   it('leave no more than a few documents', async () => {

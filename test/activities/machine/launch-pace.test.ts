@@ -20,7 +20,13 @@ beforeEach(async () => {
 afterEach(() => place.dispose())
 
 const paceOf = (launchesPerMinute = PER_MINUTE): LaunchPace =>
-  new LaunchPace({ store: place.store, backend: 'scripted', launchesPerMinute }, place.now)
+  new LaunchPace(
+    { store: place.store, backend: 'scripted', launchesPerMinute },
+    {
+      now: place.now,
+      monotonicMs: () => performance.now(),
+    },
+  )
 const orderOf = (jobId: string): Order => place.order({ jobId })
 const launch = (launchPace: LaunchPace, order: Order): Promise<LaunchOutcome> =>
   perform(place.verbs({ launchPace }), 'launch', { order, recordSeq: 3 } satisfies LaunchInput)
@@ -54,6 +60,15 @@ describe('launches of an account that allows only so many per minute', () => {
     const waits = sent.map((atMs) => atMs - refused!)
     expect(Math.min(...waits)).toBeGreaterThanOrEqual(1_400)
     expect(Math.max(...waits)).toBeGreaterThanOrEqual(1_400 + GAP_MS / 2)
+  })
+
+  it('are held back no longer when the clock is set back meanwhile', async () => {
+    const pace = paceOf()
+    const beganMs = performance.now()
+    pace.slowDown(600)
+    place.aheadMs = -120 * MINUTE_MS
+    await pace.turn(AbortSignal.timeout(10_000))
+    expect(performance.now() - beganMs).toBeGreaterThanOrEqual(590)
   })
 
   it('leave the line at once when they are called off, and hold up none that come after', async () => {

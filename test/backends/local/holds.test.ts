@@ -1,5 +1,8 @@
-import { beforeEach, describe, expect, it } from '@jest/globals'
+import { tmpdir } from 'node:os'
+import { beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { createHost } from '../../../backends/local/host'
 import { Holds } from '../../../backends/local/holds'
+import { microUsd } from '../../../core/money/money'
 import type { Taken } from '../../../backends/local/slots'
 
 let nowMs: number
@@ -51,5 +54,29 @@ describe('places held on this machine', () => {
     holds.hold(asker('held', 1), { slots: 1, gpus: [] })
     const taken = { ...NONE, jobIds: new Set(['runs']) }
     expect(holds.withoutPlace({ ...asker('young', 9), ahead: ['held', 'runs', 'waits'] }, taken)).toBe(1)
+  })
+
+  it.each([-2, 2, 720])('last half a minute also when the clock is set by %i hours', (hours) => {
+    const notHere = (): Promise<never> => Promise.reject(new Error('not here'))
+    let wallMs = 1_800_000_000_000
+    const monotonic = jest.spyOn(performance, 'now').mockReturnValue(1_000)
+    try {
+      const config = {
+        root: tmpdir(),
+        hasSpot: false,
+        priceMicroUsdPerHour: microUsd(0),
+        spotPriceMicroUsdPerHour: microUsd(0),
+      }
+      const host = createHost(config, { fetchRunner: notHere, clock: () => wallMs })
+      const seen = (): number => host.holds.seenBy(asker('b', 2), NONE, []).slots
+      host.holds.hold(asker('a', 1), { slots: 1, gpus: [] })
+      wallMs += hours * 3_600_000
+      expect(seen()).toBe(1)
+      wallMs += 30_000
+      monotonic.mockReturnValue(31_000)
+      expect(seen()).toBe(0)
+    } finally {
+      monotonic.mockRestore()
+    }
   })
 })
