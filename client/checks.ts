@@ -1,13 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import { stat } from 'node:fs/promises'
+import { CODES, isCoded } from '../core/errors'
 import { SEARCH_ATTRIBUTES } from '../core/queues'
 import { readDeployment } from '../storage/deployment'
 import { provePutIfAbsent } from '../storage/probe'
 import { ensureDeploymentKey } from '../storage/secrets'
+import { isUnused, storeTrouble } from './store-trouble'
 import type { Context } from './context'
 
-/** Writes, reads and removes a small object; rejects if one of these fails. */
-export async function tryStore({ store }: Context): Promise<void> {
+/**
+ * Writes, reads and removes a small object; rejects if one of these fails, or if the place is not this deployment's store. A folder is only
+ * tried once it is marked, because an unmarked one may be an empty mount point.
+ */
+export async function tryStore(context: Context): Promise<void> {
+  const { store } = context
+  const trouble = await storeTrouble(context)
+  if (trouble !== undefined && (store.make !== undefined || !isUnused(trouble))) throw trouble
   const key = `doctor/${randomUUID()}`
   const body = 'written by crucible doctor'
   try {
@@ -40,7 +48,12 @@ export async function missingSearchAttributes(context: Context): Promise<string[
   return Object.values(SEARCH_ATTRIBUTES).filter((name) => !(name in (customAttributes ?? {})))
 }
 
-/** The deployment of this store, or `undefined` for an unused store. */
-export function deploymentOfStore({ store }: Context): Promise<string | undefined> {
-  return readDeployment(store)
+/** The deployment of this store, or `undefined` for one that is unused or does not exist yet. */
+export async function deploymentOfStore({ store }: Context): Promise<string | undefined> {
+  try {
+    return await readDeployment(store)
+  } catch (error) {
+    if (isCoded(error, 'store') && error.code === CODES.noRoot) return undefined
+    throw error
+  }
 }

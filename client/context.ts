@@ -11,7 +11,7 @@ import { readDeploymentKey } from '../storage/secrets'
 import { readDeployment } from '../storage/deployment'
 import type { ObjectStore } from '../storage/store'
 import type { ClientConfig } from './config'
-import { messageOf } from '../core/errors'
+import { isCoded, messageOf } from '../core/errors'
 import { CrucibleError, toCrucibleError } from './errors'
 
 /**
@@ -77,11 +77,23 @@ export class Context {
     return new PayloadSeal({
       key: (to) => {
         if (to === 'read') return readDeploymentKey(secretKeyFile)
-        own ??= openDeploymentKey(this.store, secretKeyFile)
+        own ??= this.#ownKey()
         return own
       },
       onRefused: 'throw',
     })
+  }
+
+  /** A store that does not answer stops no request to Temporal: the workers judge the key. */
+  async #ownKey(): Promise<Buffer> {
+    const { secretKeyFile } = this.config.home
+    try {
+      return await openDeploymentKey(this.store, secretKeyFile)
+    } catch (error) {
+      const key = isOfStore(error) ? await readDeploymentKey(secretKeyFile) : undefined
+      if (key === undefined) throw error
+      return key
+    }
   }
 
   async #connect(): Promise<temporal.Client> {
@@ -129,6 +141,9 @@ export class Context {
     throw noServer(address, 'no time left to wait')
   }
 }
+
+const isOfStore = (error: unknown): boolean =>
+  isCoded(error, 'store') || (error instanceof CrucibleError && isCoded(error.cause, 'store'))
 
 const RESTARTS = '`crucible dev` runs here and restarts its server: try again in a few seconds.'
 

@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isCoded } from '../core/errors'
 import { formatDuration } from '../core/time/time'
+import { isNotOurs } from '../storage/mark'
 
 /** Optional reads from a store that may be slow or down: together they wait at most this long. */
 export class StoreReads {
   /** Why a read failed; missing while all succeeded. */
   trouble: string | undefined
+  /** Whether the place of the store is not this deployment's store, which `trouble` then says in whole sentences. */
+  isElsewhere = false
   private busyMs = 0
   private activeTotal = 0
   private activeSinceMs = 0
@@ -14,6 +17,13 @@ export class StoreReads {
     private readonly limitMs: number,
     private readonly now: () => number = () => performance.now(),
   ) {}
+
+  /** The first trouble counts. */
+  fail(error: Error): void {
+    if (this.trouble !== undefined) return
+    this.trouble = error.message
+    this.isElsewhere = isNotOurs(error)
+  }
 
   /** The result of a read, or nothing once the store is in trouble. */
   async tryRead<T>(read: () => Promise<T>): Promise<T | undefined> {
@@ -29,7 +39,7 @@ export class StoreReads {
       return undefined
     } catch (error) {
       if (!isCoded(error, 'store')) throw error
-      this.trouble ??= error.message
+      this.fail(error)
       return undefined
     } finally {
       stop.abort()

@@ -40,7 +40,7 @@ export async function migrate(
 
 async function checkTarget(context: Context, jobId: string, to: BackendChoice): Promise<void> {
   const input = await submissionWithId(context, jobId)
-  if (input === undefined) throw noSuchJob(context, jobId)
+  if (input === undefined) throw await noSuchJob(context, jobId)
   const plan = await planThroughWorkers(context, { ...input.spec, backends: [to] }).catch(
     (error: unknown) => {
       // If no worker answers, the job itself decides when a worker runs again.

@@ -55,6 +55,12 @@ export const CODES = {
   badUrl: 'BAD_URL',
   /** A job's source has no usable checkpoint left. */
   noCheckpoint: 'NO_CHECKPOINT',
+  /** The root folder of a store is missing. */
+  noRoot: 'NO_ROOT',
+  /** A store has no mark of a deployment: an empty mount point, or an emptied bucket. */
+  noMark: 'NO_MARK',
+  /** A store has the mark of another deployment. */
+  foreignStore: 'FOREIGN_STORE',
   /** A store lets two writers create one key: it must not be used. */
   noPutIfAbsent: 'NO_PUT_IF_ABSENT',
   /**

@@ -86,6 +86,7 @@ export class Stage implements Host {
       CRUCIBLE_LOCAL_SPOT: 'yes',
     })
     const store = openStore(config.home.storeUrl, options.now)
+    await store.make?.()
     const deployment = await deploymentOf(store)
     const desk = await SecretIssuer.open(store, keyFile)
     const backend = await makeBackend(config, 'local', { store, deployment, secrets: desk })

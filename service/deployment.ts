@@ -16,20 +16,73 @@ import {
   SEARCH_ATTRIBUTES,
   WORKFLOW_TYPES,
 } from '../core/queues'
-import { ensureDeployment } from '../storage/deployment'
-import { SealError } from '../storage/payload-seal'
+import { CODES } from '../core/errors'
+import { ensureDeployment, readDeployment } from '../storage/deployment'
+import { isOwnKey } from '../storage/deployment-key'
+import { ignoreBadDocument } from '../storage/json'
 import { layout } from '../storage/layout'
-import type { ObjectStore } from '../storage/store'
+import { unmarkedStore } from '../storage/mark'
+import { SealError } from '../storage/payload-seal'
+import { readRecord } from '../storage/record'
+import { StoreError, type ObjectStore } from '../storage/store'
+import { newestSubmissions } from '../storage/submissions'
 import { claimedDeployment } from './claimed-deployment'
 
 /** Time for which a resource must be unowned before it is ended, longer than any provider's list is stale. */
 const GARBAGE_GRACE_MS = 5 * 60_000
 const SWEEP_EVERY = '10 minutes'
 
-/** The deployment of this store; the first process that asks creates it. */
+/** The deployment of this store. One that has none gets one: only for a store that was just made, or is certainly a new one. */
 export function deploymentOf(store: ObjectStore): Promise<string> {
   return ensureDeployment(store, () => makeDeploymentId(randomInt))
 }
+
+/** What `openOwnStore` needs for a store without a mark. */
+export interface StoreClaim {
+  /** The deployment that the Temporal server holds. */
+  known: () => Promise<string | undefined>
+  secretKeyFile: string
+}
+
+/**
+ * The deployment of a worker's store. Only a store of which neither its own mark nor the Temporal server knows a deployment is new: it is
+ * made and marked. A store that has lost its mark, and has jobs and the record of this worker's key, gets the mark of its newest job
+ * again. Any other place is an unmounted disk or an emptied store, and throws a `StoreError` that says which.
+ */
+export async function openOwnStore(
+  store: ObjectStore,
+  { known, secretKeyFile }: StoreClaim,
+): Promise<string> {
+  let reason = unmarkedStore(store.url)
+  try {
+    const standing = await readDeployment(store)
+    if (standing !== undefined) return standing
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.code !== CODES.noRoot) throw error
+    reason = error
+  }
+  const held = await known()
+  const isThere = reason.code !== CODES.noRoot
+  const lost = isThere && (await isOwnKey(store, secretKeyFile)) ? await deploymentOfJobs(store) : undefined
+  if (lost !== undefined && (held === undefined || held === lost)) return ensureDeployment(store, () => lost)
+  if (held !== undefined) throw reason
+  await store.make?.()
+  if (lost === undefined && (await store.listFolders(layout.jobs())).length > 0) throw reason
+  return deploymentOf(store)
+}
+
+/** The deployment of the newest job with a readable submission. */
+async function deploymentOfJobs(store: ObjectStore): Promise<string | undefined> {
+  let looks = 0
+  for await (const jobId of newestSubmissions(store)) {
+    const first = await readRecord(store, jobId, 0).catch(ignoreBadDocument)
+    if (first?.kind === 'submitted') return first.data.deployment
+    if (++looks === JOBS_LOOKED_AT) return undefined
+  }
+  return undefined
+}
+
+const JOBS_LOOKED_AT = 20
 
 /** Adds the search attributes on servers that were started without them. */
 export async function ensureSearchAttributes(client: Client, namespace: string): Promise<void> {

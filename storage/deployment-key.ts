@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { readDeployment } from './deployment'
 import { putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
 import { ensureDeploymentKey, readDeploymentKey, SecretsError } from './secrets'
@@ -18,9 +19,27 @@ export async function openDeploymentKey(store: ObjectStore, path: string): Promi
     )
   }
   const check = checkOf(key)
+  // A place without a mark may be an empty mount point, where nothing is written.
+  if (known === undefined && (await readDeployment(store)) === undefined) return key
   const isFirst = known === undefined && (await putDocumentIfAbsent(store, layout.deploymentKey(), { check }))
   if (isFirst || (known ?? (await readCheck(store))) === check) return key
-  throw new SecretsError(
+  throw otherKey(store, path)
+}
+
+/** Whether the store has a record of a key, and the key in the file is that one. */
+export async function isOwnKey(store: ObjectStore, path: string): Promise<boolean> {
+  const [known, key] = await Promise.all([readCheck(store), readDeploymentKey(path)])
+  return known !== undefined && key !== undefined && checkOf(key) === known
+}
+
+/** Throws a `SecretsError` if the file has another key than the deployment of the store; an absent key is allowed. */
+export async function checkKey(store: ObjectStore, path: string): Promise<void> {
+  const [known, key] = await Promise.all([readCheck(store), readDeploymentKey(path)])
+  if (known !== undefined && key !== undefined && checkOf(key) !== known) throw otherKey(store, path)
+}
+
+function otherKey(store: ObjectStore, path: string): SecretsError {
+  return new SecretsError(
     `The key in ${path} is not the one of the deployment of ${store.url}. ` +
       'Copy the right file from another machine of the deployment, or name it in CRUCIBLE_SECRET_KEY_FILE. ' +
       `If that key is lost, end all jobs, then delete ${layout.deploymentKey()} from the store: stored secrets can no longer be opened.`,

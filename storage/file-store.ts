@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { constants, mkdirSync } from 'node:fs'
+import { constants } from 'node:fs'
 import {
   copyFile,
   mkdir,
@@ -19,6 +19,8 @@ import { DAY_MS } from '../core/time/time'
 import { hasCode, storeErrorOf } from './file-errors'
 import { readFolder, splitPrefix, statOf, TEMPORARY_FOLDER, walk } from './file-walk'
 import { checkKey, checkPrefix } from './keys'
+import { layout } from './layout'
+import { MarkCheck, missingRoot } from './mark'
 import { copySynced, placeIfAbsent, writeSynced } from './place'
 import { StoreError, type ObjectStore, type SignedUrls, type StoredObject } from './store'
 import type { UnfinishedUpload } from './unfinished'
@@ -34,10 +36,11 @@ export class FileStore implements ObjectStore {
   readonly url: string
   readonly #root: string
   readonly #now: () => number
+  readonly #mark: MarkCheck
   #sweptAtMs = -Infinity
 
   /**
-   * Creates the folder when it is missing. Throws a `StoreError` on failure.
+   * Opens an existing folder, or one that `make` makes. A missing folder is reported by the first use.
    *
    * @param root absolute path
    * @param now the wall clock, for the age of leftovers
@@ -46,11 +49,20 @@ export class FileStore implements ObjectStore {
     this.#root = root
     this.#now = now
     this.url = pathToFileURL(root).href
-    try {
-      mkdirSync(root, { recursive: true, mode: 0o700 })
-    } catch (error) {
-      throw storeErrorOf(error, `make the folder ${root} of the object store, which CRUCIBLE_STORE names`)
-    }
+    this.#mark = new MarkCheck(this.url)
+  }
+
+  async make(): Promise<void> {
+    await mkdir(this.#root, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+      throw storeErrorOf(
+        error,
+        `make the folder ${this.#root} of the object store, which CRUCIBLE_STORE names`,
+      )
+    })
+  }
+
+  belongTo(deployment: string): void {
+    this.#mark.belongTo(deployment)
   }
 
   async get(key: string): Promise<Buffer | undefined> {
@@ -155,6 +167,7 @@ export class FileStore implements ObjectStore {
   }
 
   async delete(key: string): Promise<void> {
+    if (key !== layout.deployment()) await this.#checkMark()
     await this.#existing(key, 'delete', unlink)
     for (let folder = dirname(key); folder !== '.'; folder = dirname(folder)) {
       // A folder with content, or with content added at this moment, stays; pruning is optional.
@@ -227,6 +240,7 @@ export class FileStore implements ObjectStore {
   ): Promise<T> {
     const target = this.#path(key)
     const temporary = join(this.#root, TEMPORARY_FOLDER, randomUUID())
+    if (key !== layout.deployment()) await this.#checkMark()
     try {
       await this.#sweep()
       await this.#inFolder(temporary, () => write(temporary))
@@ -253,19 +267,31 @@ export class FileStore implements ObjectStore {
     }
   }
 
-  /** A missing root folder means an unmounted disk, never an empty store. */
+  /** A missing root folder means an unmounted disk, and so does one without the deployment's mark; neither is an empty store. */
   async #checkRoot(): Promise<void> {
+    await this.#statRoot()
+    await this.#checkMark()
+  }
+
+  async #statRoot(): Promise<void> {
     await stat(this.#root).catch((error: unknown) => {
-      if (!hasCode(error, 'ENOENT')) throw storeErrorOf(error, `read ${this.#root}`)
-      throw new StoreError(
-        `The folder ${this.#root} of the object store is missing: mount its disk or restore it.`,
-        {
-          isTransient: true,
-          code: 'ENOENT',
-          cause: error,
-        },
-      )
+      throw hasCode(error, 'ENOENT')
+        ? missingRoot(this.#root, error)
+        : storeErrorOf(error, `read ${this.#root}`)
     })
+  }
+
+  /** An obstacle to reading the mark, other than its absence, also stops the write itself. */
+  async #checkMark(): Promise<void> {
+    if (!this.#mark.isBound) return
+    try {
+      this.#mark.compare(await readFile(join(this.#root, layout.deployment())))
+    } catch (error) {
+      if (error instanceof StoreError) throw error
+      if (!hasCode(error, 'ENOENT')) return
+      await this.#statRoot()
+      this.#mark.compare(undefined)
+    }
   }
 
   /** Removes leftovers of killed processes, once a day. */

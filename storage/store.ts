@@ -9,6 +9,15 @@ export interface ObjectStore {
   /** `file:///...`, `s3://bucket/prefix`: the URL with which another process opens the same store. */
   readonly url: string
 
+  /** Makes the folder of a new store. Missing in stores whose place only set-up makes. Throws a `StoreError`. */
+  make?(): Promise<void>
+
+  /**
+   * Binds this object to the deployment in the store's mark (`deployment.json`); the first one counts. From then on a write throws a
+   * transient `StoreError` while the place of the store is missing, empty or another deployment's.
+   */
+  belongTo?(deployment: string): void
+
   /** Returns the whole object, or `undefined` if it does not exist. */
   get(key: string): Promise<Buffer | undefined>
 

@@ -64,6 +64,7 @@ try {
   const submission = join(home, 'store', layout.record('example', 0))
   mkdirSync(dirname(submission), { recursive: true })
   writeFileSync(submission, JSON.stringify(SUBMITTED))
+  writeFileSync(join(home, 'store', layout.deployment()), JSON.stringify({ id: 'dep-0000000000' }))
   const script = compileQuick()
   const { runCli, parseBeat } = runQuick(script)
   refuseBeat(parseBeat)

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { Client } from '@temporalio/client'
 import { IllegalStateError, type NativeConnection, type Worker } from '@temporalio/worker'
 import type { Logger } from 'pino'
@@ -6,11 +7,17 @@ import { openStore } from '../storage/open-store'
 import { notePlace } from '../storage/places'
 import type { ObjectStore } from '../storage/store'
 import { openDeploymentKey } from '../storage/deployment-key'
+import { readDeploymentKey } from '../storage/secrets'
 import { Authentication } from './authentication'
 import { createBackendWorkers } from './backend'
 import { nearBackends, type WorkerConfig } from '../service/config'
 import { connect, untilAnswered } from './connect'
-import { deploymentOf, ensureGarbageCollection, ensureSearchAttributes } from '../service/deployment'
+import {
+  ensureGarbageCollection,
+  ensureSearchAttributes,
+  knownDeployment,
+  openOwnStore,
+} from '../service/deployment'
 import { GrantIssuer, granterFor } from '../service/grants'
 import { makeBackend } from '../service/make-backend'
 import { offersThroughWorkers } from './offers'
@@ -42,10 +49,12 @@ export interface RunOptions {
 export async function runWorkers(options: RunOptions): Promise<void> {
   const { config, logger, signal } = options
   closeHome(config.home, process.getuid?.())
-  const store = openStore(config.home.storeUrl)
-  const deployment = await deploymentOf(store)
-  const key = await openDeploymentKey(store, config.home.secretKeyFile)
   const patience = { logger, signal }
+  const store = openStore(config.home.storeUrl)
+  const { secretKeyFile } = config.home
+  const known = (): Promise<string | undefined> => untilAnswered(() => deploymentHeld(config, patience), patience)
+  const deployment = await openOwnStore(store, { known, secretKeyFile })
+  const key = await openDeploymentKey(store, secretKeyFile)
   const { connection, workers } = await untilAnswered(async () => {
     const connection = await connect(config.temporal, patience)
     try {
@@ -62,6 +71,19 @@ export async function runWorkers(options: RunOptions): Promise<void> {
     await connection.close()
   }
 }
+
+/** The deployment that the Temporal server holds, signed or not: a worker without a store has no key to tell. */
+async function deploymentHeld({ temporal, home }: WorkerConfig, patience: Pick<RunOptions, 'logger' | 'signal'>): Promise<string | undefined> {
+  const key = (await readDeploymentKey(home.secretKeyFile)) ?? randomBytes(KEY_BYTES)
+  const connection = await connect(temporal, patience)
+  try {
+    return await knownDeployment(new Authentication(key).client(connection, temporal.namespace))
+  } finally {
+    await connection.close()
+  }
+}
+
+const KEY_BYTES = 32
 
 async function makeWorkers(at: Composition): Promise<Worker[]> {
   const { config, logger, signal, store, deployment, connection } = at

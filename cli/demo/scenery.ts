@@ -145,6 +145,7 @@ export async function thisHost(settings: Environment, signal: AbortSignal): Prom
   const environment = { ...settings, ...LOCAL }
   const config = readWorkerConfig(environment)
   const { store } = new Context({ ...config, owner: '', environment }, Date.now)
+  await store.make?.()
   const deployment = await deploymentOf(store)
   const backend = await makeBackend(config, 'local', { store, deployment })
   const limited = (): AbortSignal => AbortSignal.timeout(CALL_LIMIT_MS)

@@ -1,6 +1,6 @@
 import { BACKENDS, findCredentials } from '../../backends/registry'
 import { SECOND_MS } from '../../core/time/time'
-import { deploymentOf } from '../../service/deployment'
+import { deploymentOfStore } from '../../client/checks'
 import { makeBackend } from '../../service/make-backend'
 import type { Patient } from './doctor'
 import { ok, warning, type CheckFinding } from '../kit/findings'
@@ -25,7 +25,7 @@ export async function checkBackends({
   config,
   isStoreWell,
 }: Pick<Patient, 'context' | 'config'> & { isStoreWell: boolean }): Promise<CheckFinding[]> {
-  const deployment = isStoreWell ? await deploymentOf(context.store) : ''
+  const deployment = isStoreWell ? ((await deploymentOfStore(context)) ?? '') : ''
   const told = [...config.backends.keys()].map(async (name): Promise<CheckFinding[]> => {
     const backend = await makeBackend(config, name, {
       store: context.store,

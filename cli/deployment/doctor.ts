@@ -7,6 +7,7 @@ import { deploymentOfStore, hasSecretKey, missingSearchAttributes, tryStore } fr
 import type { Context } from '../../client/context'
 import { scheduledCollection } from '../../client/deployment'
 import { toCrucibleError } from '../../client/errors'
+import { isUnused } from '../../client/store-trouble'
 import { lastCollection } from '../../client/garbage'
 import { pollersOf } from '../../client/workers'
 import type { GarbageVerdict } from '../../core/messages'
@@ -166,7 +167,14 @@ async function existing(folder: string): Promise<string> {
 }
 
 async function checkStore({ context }: Patient): Promise<CheckFinding[]> {
-  await tryStore(context)
+  try {
+    await tryStore(context)
+  } catch (thrown) {
+    // A home without a key was never used.
+    const isNew = isUnused(toCrucibleError(thrown)) && !(await hasSecretKey(context))
+    if (!isNew) throw thrown
+    return [ok(`${context.store.url} is made by \`crucible dev\` or the first worker`)]
+  }
   return [ok(context.store.url)]
 }
 

@@ -57,7 +57,7 @@ async function findArtifacts(
   { attempt, only = [] }: ArtifactFilter,
 ): Promise<(ArtifactView & { key: string })[]> {
   const entries = await readRecords(context.store, jobId)
-  if (submissionOf(entries) === undefined) throw noSuchJob(context, jobId)
+  if (submissionOf(entries) === undefined) throw await noSuchJob(context, jobId)
   const all = await artifactVersions(context.store, jobId)
   const wanted = attempt === undefined ? all : all.filter((version) => version.attempt === attempt)
   if (attempt !== undefined && wanted.length === 0) throw noneOf(jobId, attempt, all)

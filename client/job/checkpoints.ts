@@ -89,7 +89,7 @@ async function badFilesOf(
 }
 
 async function listOf(context: Context, jobId: string): Promise<Checkpoint[]> {
-  if ((await submissionWithId(context, jobId)) === undefined) throw noSuchJob(context, jobId)
+  if ((await submissionWithId(context, jobId)) === undefined) throw await noSuchJob(context, jobId)
   return listCheckpoints(context.store, jobId)
 }
 

@@ -48,7 +48,7 @@ export async function downloadCheckpoint(
 ): Promise<DownloadedCheckpoint> {
   const target = resolve(toFolder)
   await checkTarget(target)
-  if ((await submissionWithId(context, jobId)) === undefined) throw noSuchJob(context, jobId)
+  if ((await submissionWithId(context, jobId)) === undefined) throw await noSuchJob(context, jobId)
   const damaged: DownloadedCheckpoint['damaged'] = []
   const seen: Checkpoint[] = []
   for await (const good of goodCheckpoints(context.store, jobId, CHECKPOINT_PARSERS)) {

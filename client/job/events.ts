@@ -42,7 +42,7 @@ export interface JobEvent {
 export async function eventsOf(context: Context, jobId: string): Promise<JobEvent[]> {
   const { store } = context
   const entries = await readRecords(store, jobId)
-  if (submissionOf(entries) === undefined) throw noSuchJob(context, jobId)
+  if (submissionOf(entries) === undefined) throw await noSuchJob(context, jobId)
   const attempts = await attemptsOf(store, jobId)
   const settled = new Set(entries.filter(({ kind }) => kind === 'settled').map(({ attempt }) => attempt))
   const told = await eachOf(attempts, (attempt) =>

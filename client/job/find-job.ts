@@ -25,13 +25,13 @@ export async function submissionWithId({ store }: Context, jobId: string): Promi
  * Throws `not-found`, or `usage` with the candidates if the text is ambiguous.
  */
 export async function findJob(context: Context, meant: string): Promise<string> {
-  if (!isKeyPart(meant)) throw noSuchJob(context, meant)
+  if (!isKeyPart(meant)) throw await noSuchJob(context, meant)
   if ((await context.store.head(layout.record(meant, 0))) !== undefined) return meant
   const byId = await idsBeginningWith(context, meant)
   const named = await jobsNamed(context, meant, byId)
   if (named.length > 0) return chosenOf(context, meant, named)
   if (byId.length === 1) return byId[0]!
-  if (byId.length === 0) throw noSuchJob(context, meant)
+  if (byId.length === 0) throw await noSuchJob(context, meant)
   throw await ambiguous(context, meant, byId)
 }
 

@@ -18,7 +18,7 @@ const OPEN: readonly WorkflowExecutionStatusName[] = ['RUNNING', 'PAUSED', 'CONT
  */
 export async function sourceOf(context: Context, jobId: string): Promise<JobSource> {
   const entries = await readRecords(context.store, jobId)
-  if (submissionOf(entries) === undefined) throw noSuchJob(context, jobId)
+  if (submissionOf(entries) === undefined) throw await noSuchJob(context, jobId)
   if (resultOf(entries) === undefined && (await isOpen(context, jobId))) {
     throw new CrucibleError('usage', `${jobId} is still open and may save newer checkpoints.`, {
       hint: `Stop it with \`crucible cancel ${jobId}\`, which saves first, or wait for its end with \`crucible show ${jobId} --watch\`. To start a second copy from the beginning, add --fresh.`,

@@ -9,6 +9,7 @@ import { deploymentOf } from '../../core/stamps'
 import { isOpenStatus } from '../../core/workflow-status'
 import { readDeployment } from '../../storage/deployment'
 import { eachOf } from '../../storage/parallel'
+import { unmarkedStore } from '../../storage/mark'
 import { readLine } from '../../storage/waiting-line'
 import { attributeOf, stateInTemporal, type StateKnown } from '../attributes'
 import type { Context } from '../context'
@@ -62,8 +63,11 @@ export interface JobList {
 export async function listWithGaps(context: Context, filter: ListFilter = {}): Promise<JobList> {
   const reads = new StoreReads(STORE_LIMIT_MS)
   const client = await context.temporal()
+  const own = await reads.tryRead(() => readDeployment(context.store))
+  // An empty place is not a store without jobs, so every match counts.
+  if (own === undefined) reads.fail(unmarkedStore(context.store.url))
   const { read, others } = await knownJobs(context, { client, filter, reads })
-  if (read.length === 0 && others > 0) await refuseForeign(context, client)
+  if (own !== undefined && read.length === 0 && others > 0) await refuseForeign(context, { client, own })
   const isAnyOpen = read.some(({ execution }) => isOpenStatus(execution.status.name))
   const line = isAnyOpen ? await reads.tryRead(() => readLine(context.store)) : undefined
   let asked: Promise<AttemptStates> | undefined
@@ -74,7 +78,7 @@ export async function listWithGaps(context: Context, filter: ListFilter = {}): P
   const jobs = all.filter(({ state }) => isWanted(filter, state))
   const recorded = await listRecorded(context, { client, filter, reads, jobs: all })
   const gaps = [
-    ...(reads.trouble === undefined ? [] : [storeGap(context, reads.trouble)]),
+    ...(reads.trouble === undefined ? [] : [storeGap(context, reads)]),
     ...(recorded.undecided.length === 0
       ? []
       : [`Temporal did not say whether it knows ${namesOf(recorded.undecided)}.`]),
@@ -99,8 +103,9 @@ function namesOf(jobIds: readonly string[]): string {
   return `${jobIds.slice(0, NAMED_MAX).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
-function storeGap({ config }: Context, trouble: string): string {
-  return `The store ${config.home.storeUrl} does not answer (${trouble}): progress, cost and some states are unknown, jobs that Temporal no longer keeps are missing, and others may not be of this deployment.`
+function storeGap({ config }: Context, { trouble = '', isElsewhere }: StoreReads): string {
+  const what = isElsewhere ? trouble : `The store ${config.home.storeUrl} does not answer (${trouble}).`
+  return `${what} Progress, cost and some states are unknown, jobs that Temporal no longer keeps are missing, and others may not be of this deployment.`
 }
 
 /** The jobs alone; a remark says what is missing. */
@@ -159,8 +164,11 @@ async function knownJobs(
  * Refuses a server of another deployment, whose jobs are all missing from the store. The schedule of garbage collection names the
  * deployment; it is read without the part of the client for schedules, which takes longer to load than a list may.
  */
-async function refuseForeign({ store, config }: Context, client: Client): Promise<void> {
-  const [own, theirs] = await Promise.all([readDeployment(store), deploymentOfServer(client, config)])
+async function refuseForeign(
+  { store, config }: Context,
+  { client, own }: { client: Client; own: string },
+): Promise<void> {
+  const theirs = await deploymentOfServer(client, config)
   if (theirs === undefined || theirs === own) return
   const { address = 'localhost:7233' } = config.temporal.connection
   throw new CrucibleError(

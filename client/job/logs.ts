@@ -79,7 +79,7 @@ class LogReader {
   /** Opens the log. Throws `not-found` if the job does not exist. */
   async open(): Promise<void> {
     await this.readRecord()
-    if (this.recordSeq < 0) throw noSuchJob(this.context, this.jobId)
+    if (this.recordSeq < 0) throw await noSuchJob(this.context, this.jobId)
   }
 
   async *read(isFollowing: boolean): AsyncGenerator<JobLogLine> {

@@ -10,6 +10,7 @@ import { readLine } from '../../storage/waiting-line'
 import type { ObjectStore } from '../../storage/store'
 import type { Context } from '../context'
 import { CrucibleError } from '../errors'
+import { storeTrouble } from '../store-trouble'
 import { readAttempt } from './attempt-documents'
 import { judgeClosed, type Judged } from './closed'
 import { resultOf, statusFromRecord, submissionOf } from './history'
@@ -37,7 +38,7 @@ export async function readView(
   const readAll = () => readRecords(store, jobId, { known: seenBefore.records })
   const first = await readAll()
   const known = statusFromRecord(first)
-  if (known === undefined) throw noSuchJob(context, jobId)
+  if (known === undefined) throw await noSuchJob(context, jobId)
   const seen = resultOf(first) === undefined ? await ask(context, known, first) : undefined
   // The last entries of a closed workflow may have come after the first read.
   const entries = seen?.closed === undefined ? first : await readAll()
@@ -133,8 +134,11 @@ async function readNewest(store: ObjectStore, status: JobStatus): Promise<Attemp
   return readAttempt(store, status.id, last.number)
 }
 
-export function noSuchJob({ config }: Context, job: string): CrucibleError {
-  return new CrucibleError('not-found', `No job ${job} in ${config.home.storeUrl}.`, {
+/** The error for an unknown job, or what is wrong with the store in which it was looked for. */
+export async function noSuchJob(context: Context, job: string): Promise<CrucibleError> {
+  const trouble = await storeTrouble(context)
+  if (trouble !== undefined) return trouble
+  return new CrucibleError('not-found', `No job ${job} in ${context.config.home.storeUrl}.`, {
     hint: 'See `crucible list`. To use another store, set CRUCIBLE_STORE or CRUCIBLE_HOME.',
   })
 }

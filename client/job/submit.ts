@@ -1,10 +1,9 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { TypedSearchAttributes } from '@temporalio/common'
-import { makeDeploymentId, makeJobId } from '../../core/ids'
+import { makeJobId } from '../../core/ids'
 import { codeDigest, type JobSpec } from '../../core/job/job'
 import type { JobInput, JobSource } from '../../core/messages'
 import { JOB_ID_PATTERN, jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
-import { ensureDeployment } from '../../storage/deployment'
 import { isStoredAlike } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { putRecord, readRecords } from '../../storage/record'
@@ -14,7 +13,7 @@ import { ATTRIBUTE_KEYS } from '../attributes'
 import { codeFrom, codeOf, NO_CODE, type Code } from './bundle'
 import { checkpointAdvice } from './checkpoint-advice'
 import type { Context } from '../context'
-import { checkSameDeployment } from '../deployment'
+import { checkSameDeployment, deploymentForWriting } from '../deployment'
 import { messageOf } from '../../core/errors'
 import { CrucibleError, GRPC, grpcCodeOf, isTemporals } from '../errors'
 import { sourceOf } from './go-on'
@@ -76,7 +75,7 @@ export async function submit(context: Context, submission: Submission): Promise<
       spec,
       bundle: code.ref,
       owner: config.owner,
-      deployment: await ensureDeployment(store, () => makeDeploymentId(randomInt)),
+      deployment: await deploymentForWriting(store),
       submittedAtMs: context.now(),
       from,
       source,

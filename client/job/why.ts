@@ -29,15 +29,15 @@ export async function decideWhatIf(
   const { decideAgain } = require('../../service/why') as typeof service
   const jobId = await findJob(context, meant)
   const answer = await decideAgain(context.store, jobId, { decision, changes })
-  return { id: jobId, whatIf: orThrow(context, meant, answer) }
+  return { id: jobId, whatIf: await orThrow(context, meant, answer) }
 }
 
-function orThrow<T extends object>(
+async function orThrow<T extends object>(
   context: Context,
   meant: string,
   answer: T | service.Unexplained | undefined,
-): T {
-  if (answer === undefined) throw noSuchJob(context, meant)
+): Promise<T> {
+  if (answer === undefined) throw await noSuchJob(context, meant)
   if (!('problem' in answer)) return answer
   const { problem, remedy } = answer
   throw new CrucibleError('usage', sentence(problem), { hint: sentence(remedy) })

@@ -2,7 +2,7 @@
 import { TypedSearchAttributes } from '@temporalio/common'
 import { randomInt } from 'node:crypto'
 import type * as temporal from '@temporalio/client'
-import { makeDeploymentId, makeReservationId } from '../../core/ids'
+import { makeReservationId } from '../../core/ids'
 import { ORCHESTRATOR_QUEUE, reservationWorkflowId, resetCommand, WORKFLOW_TYPES } from '../../core/queues'
 import type { CapacityRequest } from '../../core/reservation/reservation'
 import {
@@ -12,14 +12,13 @@ import {
 } from '../../core/reservation/reserving'
 import { SECOND_MS } from '../../core/time/time'
 import { isOpenStatus } from '../../core/workflow-status'
-import { ensureDeployment } from '../../storage/deployment'
 import { isStoredAlike } from '../../storage/json'
 import { lastReservationEntry, putRequest } from '../../storage/reservations'
 import { ensureDeploymentKey } from '../../storage/secrets'
 import { putWebhook } from '../../storage/webhooks'
 import { ATTRIBUTE_KEYS } from '../attributes'
 import type { Context } from '../context'
-import { checkSameDeployment } from '../deployment'
+import { checkSameDeployment, deploymentForWriting } from '../deployment'
 import { CrucibleError, isTemporals } from '../errors'
 import { uiUrlOf } from '../job/read-view'
 
@@ -60,7 +59,7 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
     wish,
     rule,
     owner: config.owner,
-    deployment: await ensureDeployment(store, () => makeDeploymentId(randomInt)),
+    deployment: await deploymentForWriting(store),
     submittedAtMs: context.now(),
     purpose,
     pageUrl: uiUrlOf(config, reservationWorkflowId(reservationId)),

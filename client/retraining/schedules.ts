@@ -1,7 +1,6 @@
 import { without } from '../../core/defined'
 import { formatInstant } from '../../core/time/time'
-import { randomBytes, randomInt } from 'node:crypto'
-import { makeDeploymentId } from '../../core/ids'
+import { randomBytes } from 'node:crypto'
 import { nextRuns, type ScheduledRun } from '../../core/retraining/run-dates'
 import { writtenFrom } from '../../core/retraining/schedule-dates'
 import type { SkippedDate } from '../../core/time/calendar'
@@ -9,7 +8,6 @@ import { codeDigest } from '../../core/job/job'
 import type { RetrainInput } from '../../core/retraining/run'
 import type { RetrainSpec } from '../../core/retraining/retraining'
 import type { Retrain } from '../../intake/retrain'
-import { ensureDeployment } from '../../storage/deployment'
 import { asStored, isStoredAlike } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import type { ObjectStore } from '../../storage/store'
@@ -18,7 +16,7 @@ import { ensureDeploymentKey, scheduleKey, sealSecrets, type SecretValues } from
 import { codeOf, NO_CODE, type Code } from '../job/bundle'
 import { secretValues, surprisingValues, type SecretOwner } from '../job/secrets'
 import type { Context } from '../context'
-import { checkSameDeployment } from '../deployment'
+import { checkSameDeployment, deploymentForWriting } from '../deployment'
 import { CrucibleError } from '../errors'
 import { workflowPagesOf } from '../job/read-view'
 import { permitted } from './permits'
@@ -78,7 +76,7 @@ async function put(
   await checkSameDeployment(context, await context.temporal())
   const code = directory === null ? NO_CODE : await codeOf(store, directory, retrain.sample)
   try {
-    const deployment = await ensureDeployment(store, () => makeDeploymentId(randomInt))
+    const deployment = await deploymentForWriting(store)
     const input = {
       schedule: spec.name,
       spec,

@@ -3,6 +3,8 @@ import type { S3Client } from '@aws-sdk/client-s3'
 import type { Grant } from '../../core/grants'
 import { SECOND_MS } from '../../core/time/time'
 import { checkKey, checkPrefix } from '../keys'
+import { layout } from '../layout'
+import { isNotOurs, MarkCheck } from '../mark'
 import { StoreError, type ObjectStore, type SignedUrls, type StoredObject } from '../store'
 import type { UnfinishedUpload } from '../unfinished'
 import { makeClient, type Sdk } from './client'
@@ -15,8 +17,13 @@ import { uploadFrom } from './upload'
 
 /** Retries after a conflict: another put of the same key was in progress and ends soon. */
 const CONFLICTS_MAX = 10
+/** Requests that change the store, as errors name them. */
+const WRITES: readonly string[] = ['write', 'copy', 'delete']
 /** Metadata that identifies the writer of an object, so that it recognises its own put after a lost answer. */
 const MARK = 'crucible-put'
+
+/** A write looks at the store's mark if this has passed since the last look, or if a request failed since: one more request now and then. */
+const MARK_EVERY_MS = 30 * SECOND_MS
 
 /** The longest validity of a signature in S3. */
 const URL_SECONDS_MAX = 7 * 24 * 60 * 60
@@ -33,6 +40,9 @@ export class S3Store implements ObjectStore {
   readonly url: string
   readonly place: S3Place
   readonly #grant: Grant | undefined
+  readonly #mark: MarkCheck
+  /** Monotonic time of the last look at the mark. */
+  #markSeenMs = -Infinity
   #bucket: Promise<Bucket> | undefined
 
   /** @param grant the credentials to use; those of this process when missing */
@@ -40,6 +50,12 @@ export class S3Store implements ObjectStore {
     this.place = place
     this.#grant = grant
     this.url = formatPlace(place)
+    this.#mark = new MarkCheck(this.url)
+  }
+
+  belongTo(deployment: string): void {
+    this.#mark.belongTo(deployment)
+    this.#markSeenMs = performance.now()
   }
 
   async get(key: string): Promise<Buffer | undefined> {
@@ -227,10 +243,19 @@ export class S3Store implements ObjectStore {
   ): Promise<T> {
     checkKey(key)
     try {
+      if (WRITES.includes(verb) && key !== layout.deployment()) await this.#checkMark()
       return await action(await this.#open(), this.place.prefix + key)
     } catch (error) {
+      if (!isNotOurs(error)) this.#markSeenMs = -Infinity
       throw s3ErrorOf(error, `${verb} ${this.#shown(key)}`)
     }
+  }
+
+  async #checkMark(): Promise<void> {
+    const nowMs = performance.now()
+    if (!this.#mark.isBound || nowMs - this.#markSeenMs < MARK_EVERY_MS) return
+    this.#mark.compare(await this.get(layout.deployment()))
+    this.#markSeenMs = nowMs
   }
 
   /** Performs an action on an object; returns `undefined` if it does not exist. */
@@ -243,9 +268,11 @@ export class S3Store implements ObjectStore {
       try {
         return await action(bucket, Key)
       } catch (error) {
-        if (isAbsent(error)) return undefined
-        throw error
+        if (!isAbsent(error)) throw error
       }
+      // Nothing is absent from a store that was emptied or replaced.
+      if (key !== layout.deployment()) await this.#checkMark()
+      return undefined
     })
   }
 

@@ -7,6 +7,7 @@ import { readCliConfig } from '../../cli/kit/config'
 import type { Sink } from '../../cli/kit/output'
 import { runCli } from '../../cli/run'
 import { NOW } from '../client/world'
+import { makeMarkedFolder } from '../support/marked-store'
 
 /** A stream that keeps what is written. */
 export class Paper implements Sink {
@@ -38,6 +39,10 @@ export class World {
   readonly signals = new EventEmitter()
   /** The file that Node runs. */
   script = '/usr/local/bin/crucible'
+
+  constructor() {
+    makeMarkedFolder(join(this.environment['CRUCIBLE_HOME']!, 'store'))
+  }
 
   remove(): void {
     rmSync(this.home, { recursive: true, force: true })

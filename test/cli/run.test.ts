@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { Cli } from '../../cli/cli'
 import { COMMANDS } from '../../cli/program'
 import { homeOf, writeDevNote, type DevNote } from '../../client/config'
+import { makeMarkedFolder } from '../support/marked-store'
 import { World } from './outside'
 
 let world: World
@@ -134,6 +135,7 @@ describe('a simulated deployment', () => {
     ])
       expect((await world.run(...args)).stderr).toBe('')
     world.environment['CRUCIBLE_STORE'] = `file://${world.home}/real`
+    makeMarkedFolder(join(world.home, 'real'))
     expect((await world.run('costs')).stderr).toBe('')
     delete world.environment['CRUCIBLE_STORE']
     world.environment['TEMPORAL_ADDRESS'] = 'localhost:2'

@@ -12,7 +12,6 @@ import { decide } from '../../planner/policy/decide'
 import { explainPlan } from '../../planner/why/why'
 import { layout } from '../../storage/layout'
 import { keepMarket } from '../../storage/market'
-import { openStore } from '../../storage/open-store'
 import { putRecord } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
 import { JOB } from '../client/world'
@@ -20,6 +19,7 @@ import { recordedPlan } from '../planner/recorded'
 import { NOW_MS, offer, SPEC } from '../planner/wishes'
 import { partialEntry } from '../support/record'
 import { Paper, World } from './outside'
+import { markedStore } from '../support/marked-store'
 
 const world = new World()
 let store: ObjectStore
@@ -75,7 +75,7 @@ const second = recordedPlan([SPOT, FIXED], {
 })
 
 beforeAll(async () => {
-  store = openStore(pathToFileURL(join(world.environment['CRUCIBLE_HOME']!, 'store')).href)
+  store = markedStore(join(world.environment['CRUCIBLE_HOME']!, 'store'))
   await record('submitted', {
     jobId: JOB,
     spec: { ...SPEC, ...SPEC_OF_JOB },

@@ -16,6 +16,7 @@ import { offerKey, type Offer } from '../../core/offer'
 import type { RecordKind } from '../../core/job/record'
 import { layout } from '../../storage/layout'
 import { putRecord } from '../../storage/record'
+import { makeMarkedFolder } from '../support/marked-store'
 import { SPEC } from '../support/spec'
 import { partialEntry } from '../support/record'
 
@@ -65,7 +66,9 @@ export class ClientWorld {
   }
 
   static async make(environment: Record<string, string> = {}): Promise<ClientWorld> {
-    return new ClientWorld(await mkdtemp(join(tmpdir(), 'crucible-client-')), environment)
+    const folder = await mkdtemp(join(tmpdir(), 'crucible-client-'))
+    makeMarkedFolder(join(folder, 'store'))
+    return new ClientWorld(folder, environment)
   }
 
   async remove(): Promise<void> {

@@ -19,7 +19,7 @@ import type {
 import { parseBeat, parseLogLine, parseManifest, parseOrder, parseResult } from '../../intake/documents'
 import { readArtifact } from '../../storage/artifacts'
 import { listCheckpoints, readManifest } from '../../storage/checkpoints'
-import { FileStore } from '../../storage/file-store'
+import { markedStore } from '../support/marked-store'
 import { layout } from '../../storage/layout'
 import { readLines } from '../../storage/logs'
 import type { ObjectStore } from '../../storage/store'
@@ -166,7 +166,7 @@ export class World {
   constructor(program: string, store?: ObjectStore, jobId = JOB) {
     this.program = program
     this.jobId = jobId
-    this.store = store ?? new FileStore(this.storeFolder, Date.now)
+    this.store = store ?? markedStore(this.storeFolder)
     this.environment = { ...process.env, HOME: this.folder, MACHINE_CREDENTIAL: 'must not be seen' }
     delete this.environment['XDG_CACHE_HOME']
   }

@@ -22,7 +22,7 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { extract, list } from 'tar'
 import { BUNDLE_LIMITS, packBundle, storeBundle, type Bundle, type BundleLimits } from '../../storage/bundles'
-import { openStore } from '../../storage/open-store'
+import { markedStore } from '../support/marked-store'
 
 const RUNNER = join(__dirname, '..', '..', 'runner')
 
@@ -460,7 +460,7 @@ describe('limits', () => {
 
 describe('storeBundle', () => {
   it('puts a bundle once, under its digest', async () => {
-    const store = openStore(pathToFileURL(join(scratch, 'store')).href)
+    const store = markedStore(join(scratch, 'store'))
     await write({ a: 'x' })
     const bundle = await pack()
     const { sha256, contentSha256, sizeBytes } = bundle

@@ -14,9 +14,9 @@ import {
   surveyCheckpoints,
   verifyCheckpoint,
 } from '../../storage/checkpoints'
-import { openStore } from '../../storage/open-store'
 import type { ObjectStore } from '../../storage/store'
 import { COMPLETE } from '../support/manifests'
+import { markedStore } from '../support/marked-store'
 
 const [OLD, NEW] = ['job-old', 'job-new']
 const ON = new AbortController().signal
@@ -25,7 +25,7 @@ let store: ObjectStore
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'crucible-copy-'))
-  store = openStore(pathToFileURL(join(root, 'store')).href)
+  store = markedStore(join(root, 'store'))
 })
 afterEach(() => rm(root, { recursive: true, force: true }))
 

@@ -3,14 +3,17 @@ import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { openDeploymentKey } from '../../storage/deployment-key'
 import { closeHome, homeOf } from '../../storage/home'
+import { putDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { SecretsError } from '../../storage/secrets'
 import { MemoryStore } from '../backends/scripted/memory-store'
 import { testFolder } from '../support/folders'
+import { STORE_OWNER } from '../support/marked-store'
 
 describe('openDeploymentKey', () => {
   it('makes a key for a new deployment, gives it again, and says nothing of it in the store', async () => {
     const store = new MemoryStore(() => 0)
+    await putDocument(store, layout.deployment(), { id: STORE_OWNER })
     const path = join(testFolder('key'), 'secret.key')
     const key = await openDeploymentKey(store, path)
     expect(readFileSync(path, 'utf8').trim()).toBe(key.toString('hex'))
@@ -19,8 +22,15 @@ describe('openDeploymentKey', () => {
     expect(check).not.toContain(key.toString('hex').slice(0, 16))
   })
 
+  it('writes nothing into a place without the mark of a deployment, which may be an empty mount point', async () => {
+    const store = new MemoryStore(() => 0)
+    await openDeploymentKey(store, join(testFolder('key'), 'secret.key'))
+    expect(await store.get(layout.deploymentKey())).toBeUndefined()
+  })
+
   it('refuses another key than the deployment has, and makes no second one', async () => {
     const store = new MemoryStore(() => 0)
+    await putDocument(store, layout.deployment(), { id: STORE_OWNER })
     const folder = testFolder('key')
     await openDeploymentKey(store, join(folder, 'first.key'))
     const absent = join(folder, 'absent.key')

@@ -142,7 +142,7 @@ describe('file store', () => {
         store.getFile('a', join(tmpdir(), 'never')),
       ]
       for (const result of await Promise.allSettled(calls)) {
-        expect(result).toMatchObject({ status: 'rejected', reason: { isTransient: true, code: 'ENOENT' } })
+        expect(result).toMatchObject({ status: 'rejected', reason: { isTransient: true, code: 'NO_ROOT' } })
         expect(String((result as PromiseRejectedResult).reason)).toContain(
           `The folder ${root} of the object store is missing`,
         )
@@ -229,9 +229,12 @@ describe('a download', () => {
 })
 
 describe('openStore', () => {
-  it('makes the folder, whatever is in its name', async () => {
+  it('makes the folder only when it is told to, whatever is in its name', async () => {
     const path = join(root, 'new folder', 'with %, # and ü')
     const opened = openStore(pathToFileURL(`${path}/`).href)
+    await expect(opened.put('a', 'x')).rejects.toMatchObject({ code: 'NO_ROOT' })
+    expect(await fs.readdir(root)).toEqual([])
+    await opened.make!()
     await opened.put('a', 'x')
     expect(await fs.readFile(join(path, 'a'), 'utf8')).toBe('x')
     expect(opened.url).toBe(pathToFileURL(path).href)
@@ -255,7 +258,7 @@ describe('openStore', () => {
 
   it('names the folder that it cannot make', async () => {
     await fs.writeFile(join(root, 'file'), '')
-    expect(() => openStore(pathToFileURL(join(root, 'file', 'store')).href)).toThrow(
+    await expect(openStore(pathToFileURL(join(root, 'file', 'store')).href).make!()).rejects.toThrow(
       join(root, 'file', 'store'),
     )
   })

@@ -3,7 +3,9 @@ import { limitedTo } from '../../../backends/calls'
 import { readDevNote, type DevNote } from '../../../client/config'
 import { CrucibleError } from '../../../client/errors'
 import { findJob } from '../../../client/job/find-job'
+import { readDeployment } from '../../../storage/deployment'
 import { readMachine } from '../../../storage/machines'
+import { unmarkedStore } from '../../../storage/mark'
 import { isAttemptOver } from '../../../client/job/view'
 import { watchJob } from '../../../client/job/watch'
 import type { MachineHandle } from '../../../core/handle'
@@ -13,7 +15,6 @@ import { durationArgument } from '../../kit/arguments'
 import type { Cli } from '../../cli'
 import { examples } from '../../examples'
 import type * as workerConfig from '../../../service/config'
-import type * as deployments from '../../../service/deployment'
 import type * as backendMaking from '../../../service/make-backend'
 
 /** Long enough to save a small checkpoint, short enough to watch. */
@@ -139,11 +140,12 @@ function assertInterruptible(cli: Cli, { id, backend, realised }: MachineHandle)
 
 async function takeBack(cli: Cli, machine: MachineHandle, noticeMs: number | null): Promise<void> {
   const { readWorkerConfig } = require('../../../service/config') as typeof workerConfig
-  const { deploymentOf } = require('../../../service/deployment') as typeof deployments
   const { makeBackend } = require('../../../service/make-backend') as typeof backendMaking
   const { store } = cli.context()
   const config = readWorkerConfig(cli.environment)
-  const backend = await makeBackend(config, machine.backend, { store, deployment: await deploymentOf(store) })
+  const deployment = await readDeployment(store)
+  if (deployment === undefined) throw unmarkedStore(store.url)
+  const backend = await makeBackend(config, machine.backend, { store, deployment })
   if (backend.interrupt === undefined) {
     throw new CrucibleError('usage', `${machine.backend} does not interrupt machines on request.`, {
       hint: 'Test interruptions on spot machines of a small cloud: `crucible dev --sim`.',

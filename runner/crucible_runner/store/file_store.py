@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import json
 import os
 import uuid
 from typing import Callable, Iterator, List, Optional, Set, TypeVar
@@ -14,6 +15,9 @@ from .file_turn import take_turn
 from .holes import is_zeros
 
 T = TypeVar("T")
+
+# The mark of a deployment's store, in its root: storage/mark.ts has the same sentences.
+_MARK = "deployment.json"
 
 _LINKLESS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _ABSENT = (errno.ENOENT, errno.EISDIR)
@@ -41,8 +45,11 @@ def path_of_url(url: str) -> str:
 
 
 class FileStore(Store):
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, is_marked: bool = False) -> None:
+        """`is_marked`: the root carries a deployment's mark; a root without it, or with another than at first, is not the store."""
         self._root = root
+        self._is_marked = is_marked
+        self._deployment: Optional[str] = None
 
     def get(self, key: str) -> Optional[bytes]:
         return self._reading(key, _read)
@@ -60,6 +67,7 @@ class FileStore(Store):
             return False
         target = self._path(key)
         temporary = self._temporary()
+        self._check_mark()
         try:
             self._in_folder(temporary, lambda: _write_synced(temporary, body))
             return self._in_folder(target, lambda: self._place_if_absent(key, temporary, target))
@@ -71,6 +79,7 @@ class FileStore(Store):
     def upload(self, key: str, size: int) -> Upload:
         target = self._path(key)
         temporary = self._temporary()
+        self._check_mark()
         try:
             descriptor = self._in_folder(
                 temporary,
@@ -96,6 +105,7 @@ class FileStore(Store):
         return [entry.name for entry in self._entries(prefix) if entry.is_dir()]
 
     def delete(self, key: str) -> None:
+        self._check_mark()
         self._reading(key, os.unlink)
         folder = os.path.dirname(key)
         while folder:
@@ -134,11 +144,40 @@ class FileStore(Store):
         return None
 
     def _check_root(self) -> None:
-        # A missing root folder means an unmounted disk, never an empty store.
+        # A missing root folder, or one without the mark, means an unmounted disk, never an empty store.
         try:
             os.stat(self._root)
+        except FileNotFoundError as error:
+            raise StoreError(
+                "The folder %s of the object store is missing: mount its disk or restore it." % self._root
+            ) from error
         except OSError as error:
             raise self._error("read", self._root, error) from error
+        self._check_mark()
+
+    def _check_mark(self) -> None:
+        if not self._is_marked:
+            return
+        try:
+            found = _deployment_in(_read(os.path.join(self._root, _MARK)))
+        except FileNotFoundError as error:
+            if not os.path.isdir(self._root):
+                raise StoreError(
+                    "The folder %s of the object store is missing: mount its disk or restore it." % self._root
+                ) from error
+            raise StoreError(
+                "The object store %s is empty or was emptied: it has no %s. If its disk is not mounted, mount it."
+                % (self._root, _MARK)
+            ) from error
+        except (OSError, ValueError):
+            return  # an unreadable mark says nothing about the owner
+        if self._deployment is None:
+            self._deployment = found
+        if found != self._deployment:
+            raise StoreError(
+                "The object store %s belongs to another deployment (%s, expected %s): mount the right disk."
+                % (self._root, found, self._deployment)
+            )
 
     def _in_folder(self, path: str, action: Callable[[], T]) -> T:
         for _ in range(_FOLDER_TRIES):
@@ -215,6 +254,7 @@ class _FileUpload(Upload):
             offset += len(block)
 
     def commit(self) -> None:
+        self._store._check_mark()
         try:
             os.fsync(self._descriptor)
             self._store._in_folder(self._target, lambda: os.rename(self._temporary, self._target))
@@ -253,6 +293,13 @@ class _FileDownload(Download):
 def _read(path: str) -> bytes:
     with open(path, "rb") as file:
         return file.read()
+
+
+def _deployment_in(text: bytes) -> str:
+    mark = json.loads(text.decode("utf-8"))
+    if not isinstance(mark, dict) or not isinstance(mark.get("id"), str):
+        raise ValueError("it is not the mark of a store")
+    return str(mark["id"])
 
 
 def _is_there(path: str) -> bool:

@@ -8,7 +8,7 @@ from .file_store import FileStore, path_of_url
 
 
 def _open_folder(url: str, _grant_file: Optional[str], _key_file: Optional[str]) -> Store:
-    return FileStore(path_of_url(url))
+    return FileStore(path_of_url(url), is_marked=True)
 
 
 def _open_s3(url: str, grant_file: Optional[str], key_file: Optional[str]) -> Store:

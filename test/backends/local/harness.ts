@@ -11,7 +11,8 @@ import { createLocalBackend } from '../../../backends/local'
 import type { LocalConfig } from '../../../backends/local/config'
 import type { LocalDeps } from '../../../backends/local/host'
 import type { Order } from '../../../core/job/plan'
-import { FileStore } from '../../../storage/file-store'
+import type { ObjectStore } from '../../../storage/store'
+import { markedStore } from '../../support/marked-store'
 import { until } from '../../support/until'
 import { patiently, type Harness, type Traits, type WantedOrder } from '../harness'
 import { issueOrder, makeOrder, type OrderOptions } from '../orders'
@@ -36,7 +37,7 @@ const FILLER = 'filler'
 /** A root of its own in the temporary directory, machines with a given runner program, and this host as it is. */
 export class LocalHarness implements Harness {
   readonly root: string
-  readonly store: FileStore
+  readonly store: ObjectStore
   readonly #starts: string
   #launchesSent = 0
   #isStalled = false
@@ -50,7 +51,7 @@ export class LocalHarness implements Harness {
     readonly config: LocalConfig,
   ) {
     this.root = config.root
-    this.store = new FileStore(join(directory, 'store'), Date.now)
+    this.store = markedStore(join(directory, 'store'))
     this.#starts = join(directory, 'starts')
   }
 

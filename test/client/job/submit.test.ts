@@ -151,7 +151,7 @@ describe('submit', () => {
     world.client = undefined
     await expect(submit(world.context, { spec: SPEC })).rejects.toMatchObject({ kind: 'unavailable' })
     expect(await readdir(world.folder)).toEqual(['store'])
-    expect(await readdir(join(world.folder, 'store'))).toEqual([])
+    expect(await readdir(join(world.folder, 'store'))).toEqual([layout.deployment()])
   })
 
   it('gives no job to a server that serves another store', async () => {

@@ -15,6 +15,8 @@ class RestoreOrderTest(FolderTest):
     def setUp(self):
         super().setUp()
         os.mkdir(os.path.join(self.folder, "store"))
+        Path(self.folder, "store").mkdir(parents=True, exist_ok=True)
+        Path(self.folder, "store", "deployment.json").write_text('{"id": "dep-0000000000"}')
         self.store = open_store(Path(self.folder, "store").as_uri(), None, None)
         self.keys = Keys("job-a", 2)
         self.remarks = []
