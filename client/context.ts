@@ -33,6 +33,8 @@ export class Context {
   #store: ObjectStore | undefined
   #client: Promise<temporal.Client> | undefined
   #isClosing = false
+  /** Sentences about documents that could not be read, each of which is missing in an answer. */
+  readonly gaps: string[] = []
 
   constructor(
     readonly config: ClientConfig,

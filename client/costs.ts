@@ -1,4 +1,5 @@
 import { costRows, costTotal, type CostGroup, type CostRow } from '../core/money/job-costs'
+import { ignoreBadDocument } from '../storage/json'
 import { putJobCosts, readJobCosts } from '../storage/job-costs'
 import { readRecord, RESOLVED_SEQ } from '../storage/record'
 import { eachOf } from '../storage/parallel'
@@ -51,9 +52,9 @@ export async function rebuildCosts({ store }: Context): Promise<CostsRebuilt> {
   let page: string[] = []
   const rebuildPage = async (): Promise<void> => {
     const found = await eachOf(page, async (jobId) => {
-      const finished = (await readLastEntries(store, jobId)).find(({ kind }) => kind === 'finished')
+      const finished = (await readLastEntries(store, jobId)).entries.find(({ kind }) => kind === 'finished')
       if (finished?.kind !== 'finished') return undefined
-      const resolved = await readRecord(store, jobId, RESOLVED_SEQ)
+      const resolved = await readRecord(store, jobId, RESOLVED_SEQ).catch(ignoreBadDocument)
       const budgetMonth = resolved?.kind === 'resolved' ? resolved.data.month : undefined
       return putJobCosts(store, { ...finished.data, budgetMonth })
     })

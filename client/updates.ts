@@ -14,11 +14,15 @@ import {
 } from '../core/messages'
 import { jobWorkflowId } from '../core/queues'
 import { SECOND_MS } from '../core/time/time'
+import { isOpenStatus } from '../core/workflow-status'
 import { formatBackendChoice, type BackendChoice } from '../core/offer'
+import { stateInTemporal } from './attributes'
 import type { Context } from './context'
 import { CrucibleError, isTemporals, toCrucibleError } from './errors'
 import { submissionWithId } from './job/find-job'
-import { readView, noSuchJob } from './job/read-view'
+import { describeWorkflow } from './job/find-open'
+import type { JobView } from './job/job-view'
+import { readView } from './job/read-view'
 import { planThroughWorkers } from './job/plan'
 import { isAttemptOver } from './job/view'
 
@@ -39,8 +43,9 @@ export async function migrate(
 }
 
 async function checkTarget(context: Context, jobId: string, to: BackendChoice): Promise<void> {
-  const input = await submissionWithId(context, jobId)
-  if (input === undefined) throw await noSuchJob(context, jobId)
+  // If the store does not tell what the job needs, the job itself decides.
+  const input = await submissionWithId(context, jobId).catch(() => undefined)
+  if (input === undefined) return
   const plan = await planThroughWorkers(context, { ...input.spec, backends: [to] }).catch(
     (error: unknown) => {
       // If no worker answers, the job itself decides when a worker runs again.
@@ -88,21 +93,35 @@ export async function cancel(
   jobId: string,
   { isNow = false }: { isNow?: boolean } = {},
 ): Promise<UpdateReceipt> {
-  const { state } = await readView(context, jobId)
-  if (state === 'cancelled') return { message: 'It is already cancelled.' }
-  if (isFinal(state)) {
-    throw new CrucibleError('failed', `${jobId} cannot be cancelled: it is already over (${state}).`)
+  const client = await context.temporal()
+  const known = await describeWorkflow(client, jobId)
+  // Temporal alone knows an open job: a store that is away or damaged must not prolong its spending.
+  if (known === undefined || !isOpenStatus(known.status.name)) {
+    const state = (known && stateInTemporal(known)?.state) ?? (await recordedView(context, jobId))?.state
+    if (state === undefined) throw gone(jobId, undefined)
+    if (state === 'cancelled') return { message: 'It is already cancelled.' }
+    if (isFinal(state))
+      throw new CrucibleError('failed', `${jobId} cannot be cancelled: it is already over (${state}).`)
   }
   const hurried = isNow ? await tell(context, jobId, { name: CANCEL_NOW_UPDATE, args: [] }) : undefined
-  const client = await context.temporal()
   try {
     // Temporal closes a workflow as cancelled only if it was asked to cancel it.
     await client.workflow.getHandle(jobWorkflowId(jobId)).cancel()
   } catch (error) {
     if (!isTemporals(error, 'WorkflowNotFoundError')) throw error
-    if (hurried === undefined) throw await gone(context, jobId)
+    if (hurried === undefined) throw gone(jobId, await recordedView(context, jobId))
   }
   return hurried ?? { message: 'Cancelling; the workload gets time to save.' }
+}
+
+/** The view of a job that is not open in Temporal; nothing if the store cannot be read. Throws `not-found` for an unknown job. */
+async function recordedView(context: Context, jobId: string): Promise<JobView | undefined> {
+  try {
+    return await readView(context, jobId)
+  } catch (error) {
+    if (error instanceof CrucibleError && error.kind === 'not-found') throw error
+    return undefined
+  }
 }
 
 /**
@@ -139,19 +158,18 @@ function unconfirmed(jobId: string, cause: unknown): CrucibleError {
 }
 
 async function whyUnknown(context: Context, jobId: string): Promise<CrucibleError> {
-  const { state } = await readView(context, jobId)
-  return isFinal(state)
-    ? new CrucibleError('failed', `${jobId} is already over (${state}).`)
-    : gone(context, jobId)
+  const view = await recordedView(context, jobId)
+  return view !== undefined && isFinal(view.state)
+    ? new CrucibleError('failed', `${jobId} is already over (${view.state}).`)
+    : gone(jobId, view)
 }
 
-/** The error of a job that Temporal does not know. Its view says which machine may still run, and how to end it. */
-async function gone(context: Context, jobId: string): Promise<CrucibleError> {
-  const { message, attempts } = await readView(context, jobId)
-  const isOver = attempts.every(isAttemptOver)
+/** The error of a job that Temporal does not know. Its view, if there is one, says which machine may still run, and how to end it. */
+function gone(jobId: string, view: JobView | undefined): CrucibleError {
+  const isOver = view === undefined || view.attempts.every(isAttemptOver)
   return new CrucibleError(
     'not-found',
-    `The Temporal server does not know ${jobId}, or has closed it.${isOver ? '' : ` ${message}`}`,
+    `The Temporal server does not know ${jobId}, or has closed it.${isOver ? '' : ` ${view.message}`}`,
     {
       hint: `It may have been reset, or TEMPORAL_ADDRESS names the wrong one. Submit again with --from ${jobId}.`,
     },

@@ -34,7 +34,9 @@ export async function planHere(
   }: { owner?: string; before?: SavedBefore | undefined; explain?: string | undefined } = {},
 ): Promise<PlanReport> {
   const config = readWorkerConfig(environment)
-  return withStore(config.home, (store, deployment) => planWith(config, { store, deployment }, { spec, owner, savedBefore, explain }))
+  return withStore(config.home, (store, deployment) =>
+    planWith(config, { store, deployment }, { spec, owner, savedBefore, explain }),
+  )
 }
 
 type Asked = Parameters<typeof previewWithRelaxations>[1]
@@ -66,7 +68,10 @@ async function planWith(
  * The store, which a plan only reads. A home without a key was never used and has no store yet: an empty folder stands in for it. Throws a
  * `StoreError` if the store of a used home is away.
  */
-async function withStore<T>(home: Home, use: (store: ObjectStore, deployment: string) => Promise<T>): Promise<T> {
+async function withStore<T>(
+  home: Home,
+  use: (store: ObjectStore, deployment: string) => Promise<T>,
+): Promise<T> {
   const store = openStore(home.storeUrl)
   try {
     return await use(store, (await readDeployment(store)) ?? makeDeploymentId(randomInt))

@@ -1,4 +1,5 @@
 import { rulesDigest } from '../activities/plan/rules'
+import { CODES } from '../core/errors'
 import type { BackendAnswer } from '../core/job/plan'
 import type { RecordEntry, RecordEntryOf } from '../core/job/record'
 import type { WhatIf } from '../core/job/what-if'
@@ -7,8 +8,8 @@ import { answerWhatIf, explainPlan, explainVerdict, type RecordedQuestion } from
 import { ignoreBadDocument } from '../storage/json'
 import { readMarket } from '../storage/market'
 import { eachOf } from '../storage/parallel'
-import { readRecords } from '../storage/record'
-import type { ObjectStore } from '../storage/store'
+import { surveyRecords } from '../storage/record'
+import { StoreError, type ObjectStore } from '../storage/store'
 
 /** Why something cannot be explained, and what to do instead. */
 export interface Unexplained {
@@ -29,7 +30,7 @@ export async function explainJob(
   store: ObjectStore,
   jobId: string,
   { decision }: { decision?: number | undefined } = {},
-): Promise<JobExplained | Unexplained | undefined> {
+): Promise<(JobExplained & { unreadable: string[] }) | Unexplained | undefined> {
   const job = await readJob(store, jobId)
   if (job === undefined) return undefined
   const chosen =
@@ -52,6 +53,7 @@ export async function explainJob(
           })
     }),
     ended: finished?.summary ?? null,
+    unreadable: job.unreadable,
   }
 }
 
@@ -85,18 +87,27 @@ interface RecordedJob {
   submittedAtMs: number
   entries: RecordEntry[]
   decisions: Decision[]
+  unreadable: string[]
 }
 
 async function readJob(store: ObjectStore, jobId: string): Promise<RecordedJob | undefined> {
-  const entries = await readRecords(store, jobId)
+  const { entries, unreadable } = await surveyRecords(store, jobId)
   const submitted = entries.find((entry) => entry.kind === 'submitted')
+  if (submitted === undefined && unreadable.length > 0) throw unreadableRecord(jobId, unreadable)
   if (submitted === undefined) return undefined
   const made = entries.filter(
     (entry) => entry.kind === 'planned' || entry.kind === 'waiting' || entry.kind === 'decided',
   )
   const { spec, submittedAtMs } = submitted.data
   const decisions = made.map((entry, index) => ({ number: index + 1, entry }))
-  return { name: spec.name, submittedAtMs, entries, decisions }
+  return { name: spec.name, submittedAtMs, entries, decisions, unreadable }
+}
+
+function unreadableRecord(jobId: string, names: readonly string[]): StoreError {
+  return new StoreError(`The submission of ${jobId} cannot be read (${names.join(', ')}).`, {
+    isTransient: true,
+    code: CODES.badDocument,
+  })
 }
 
 /** A plan with its offers; without them if one of its documents is gone or was changed. */

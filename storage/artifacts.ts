@@ -1,3 +1,4 @@
+import type { RecordEntry } from '../core/job/record'
 import { layout } from './layout'
 import { eachOf } from './parallel'
 import type { ObjectStore } from './store'
@@ -62,4 +63,43 @@ export async function readArtifact(
 ): Promise<Buffer | undefined> {
   const found = newestArtifacts(await artifactVersions(store, jobId)).find((each) => each.path === path)
   return found && store.get(found.key)
+}
+
+/** Artifacts that the record names, and that the store does not hold, as `ATTEMPT/PATH`. */
+export function lostArtifacts(
+  entries: readonly RecordEntry[],
+  stored: readonly StoredArtifact[],
+  attempt?: number,
+): string[] {
+  const there = new Set(stored.map(({ attempt: by, path }) => keyOf(by, path)))
+  const named = [...digestsOf(entries).keys()]
+  const wanted = attempt === undefined ? named : named.filter((key) => key.startsWith(`${attempt}/`))
+  return wanted.filter((key) => !there.has(key))
+}
+
+/** Says which artifacts are lost; null without any. */
+export function lostInWords(lost: readonly string[]): string | null {
+  if (lost.length === 0) return null
+  const names = lost.slice(0, NAMED_MAX).map((key) => key.slice(key.indexOf('/') + 1))
+  const more = lost.length > NAMED_MAX ? [`${lost.length - NAMED_MAX} more`] : []
+  return `The store does not hold artifacts that the job's result names: ${[...names, ...more].join(', ')}.`
+}
+
+/** Files that a remark lists. */
+const NAMED_MAX = 5
+
+/** Returns digests by attempt and path, as recorded at the settlement of each attempt. */
+export function digestsOf(entries: readonly RecordEntry[]): Map<string, string> {
+  return new Map(
+    entries.flatMap(({ kind, data, attempt }) =>
+      kind === 'settled' && attempt !== undefined
+        ? data.artifacts.map(({ path, sha256 }): [string, string] => [keyOf(attempt, path), sha256])
+        : [],
+    ),
+  )
+}
+
+/** Names a file of one attempt. */
+export function keyOf(attempt: number, path: string): string {
+  return `${attempt}/${path}`
 }

@@ -13,7 +13,7 @@ import {
   type Restores,
 } from '../core/job/checkpoint'
 import { faultOf, sha256 } from './checkpoint-digests'
-import { ignoreBadDocument, readDocument, type Parse } from './json'
+import { ignoreBadDocument, isUnreadable, readDocument, type Parse } from './json'
 import { filesFolder, layout, manifestName, parseManifestName } from './layout'
 import { eachOf } from './parallel'
 import { readRestoreHistory } from './restores'
@@ -112,7 +112,8 @@ export async function readManifest(
       const manifest = await readRevision(store, { ...at, revision }, parse)
       if (manifest !== undefined) return manifest
     } catch (error) {
-      if (ignoreBadDocument(error) === undefined) complaint ??= error
+      if (!isUnreadable(error)) throw error
+      complaint ??= error
     }
   }
   if (complaint !== undefined) throw complaint as Error

@@ -22,7 +22,7 @@ import { checkKey, checkPrefix } from './keys'
 import { layout } from './layout'
 import { MarkCheck, missingRoot } from './mark'
 import { copySynced, placeIfAbsent, writeSynced } from './place'
-import { StoreError, type ObjectStore, type SignedUrls, type StoredObject } from './store'
+import { checkSize, StoreError, type ObjectStore, type SignedUrls, type StoredObject } from './store'
 import type { UnfinishedUpload } from './unfinished'
 
 /** Limit on creating the folder of a put again, after another process has pruned it at the same moment. */
@@ -65,8 +65,11 @@ export class FileStore implements ObjectStore {
     this.#mark.belongTo(deployment)
   }
 
-  async get(key: string): Promise<Buffer | undefined> {
-    return this.#existing(key, 'read', (path) => readFile(path))
+  async get(key: string, bytesMax?: number): Promise<Buffer | undefined> {
+    return this.#existing(key, 'read', async (path) => {
+      if (bytesMax !== undefined) checkSize(key, (await stat(path)).size, bytesMax)
+      return readFile(path)
+    })
   }
 
   async head(key: string): Promise<StoredObject | undefined> {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { isDeepStrictEqual } from 'node:util'
 import { CODES } from '../core/errors'
 import { StoreError, type ObjectStore } from './store'
@@ -14,12 +15,45 @@ export async function readDocument<T>(
   key: string,
   parse: Parse<T>,
 ): Promise<T | undefined> {
-  const body = await store.get(key)
+  const body = await store.get(key, DOCUMENT_BYTES_MAX)
   if (body === undefined) return undefined
   try {
+    // Decoding would replace bytes that are not text, and the document would seem whole.
+    if (!isUtf8(body)) throw new Error('it is not text in UTF-8')
     return parse(body.toString('utf8'))
   } catch (error) {
     throw badDocument(key, error)
+  }
+}
+
+/** More than any document has: a manifest of a hundred thousand files has half of it. */
+const DOCUMENT_BYTES_MAX = 32 * 1024 * 1024
+
+/** Codes of errors that concern one object, while the store answers. */
+const OF_ONE_OBJECT: readonly string[] = [CODES.badDocument, 'EACCES', 'EPERM', 'ELOOP', 'AccessDenied']
+
+/** Whether an error says that one document cannot be read, because it is damaged or refused. Other documents may be whole. */
+export function isUnreadable(error: unknown): boolean {
+  return error instanceof StoreError && error.code !== undefined && OF_ONE_OBJECT.includes(error.code)
+}
+
+/** Names documents that could not be read, with the reasons, for a person. */
+export class Gaps {
+  readonly names: string[] = []
+
+  /** Runs a read; without the document, notes its name and returns nothing. */
+  async read<T>(name: string, read: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await read()
+    } catch (error) {
+      if (!isUnreadable(error)) throw error
+      this.names.push(name)
+      return undefined
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.names.length === 0
   }
 }
 

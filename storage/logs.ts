@@ -1,5 +1,5 @@
 import type { LogLine } from '../core/documents'
-import type { Parse } from './json'
+import { isUnreadable, type Parse } from './json'
 import { layout } from './layout'
 import { StoreError, type ObjectStore } from './store'
 
@@ -92,7 +92,11 @@ async function readChunk(
   chunk: Chunk,
   parse: Parse<LogLine>,
 ): Promise<LogLine[] | undefined> {
-  const body = await store.get(chunk.key)
+  const body = await store.get(chunk.key).catch((error: unknown) => {
+    // The lines of a refused chunk are lost lines.
+    if (isUnreadable(error)) return Buffer.alloc(0)
+    throw error
+  })
   return body
     ?.toString('utf8')
     .split('\n')

@@ -1,6 +1,7 @@
 /** The documents about the machine of an attempt that only the control plane writes, so that their form is trusted. */
 import type { Billing } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
+import { attemptIdOf } from '../core/queues'
 import { ignoreBadDocument, readDocument } from './json'
 import { layout } from './layout'
 import type { ObjectStore } from './store'
@@ -11,22 +12,42 @@ export interface AttemptKey {
   attempt: number
 }
 
-/** The machine of the attempt's launch; undefined without one on record. */
-export async function readMachine(
+/** The machine of the attempt's launch; undefined without one on record, or if its document is unreadable. */
+export async function readMachine(store: ObjectStore, at: AttemptKey): Promise<MachineHandle | undefined> {
+  return readMachineStrictly(store, at).catch(ignoreBadDocument)
+}
+
+/** Like `readMachine`, but throws a `StoreError` for an unreadable document. */
+export async function readMachineStrictly(
   store: ObjectStore,
   { jobId, attempt }: AttemptKey,
 ): Promise<MachineHandle | undefined> {
-  return readOwn<MachineHandle>(store, layout.machine(jobId, attempt))
+  return readDocument(store, layout.machine(jobId, attempt), (text) => {
+    const machine = JSON.parse(text) as Partial<MachineHandle> | null
+    const isWhole =
+      typeof machine?.id === 'string' &&
+      typeof machine.launchedAtMs === 'number' &&
+      typeof machine.realised?.priceMicroUsdPerHour === 'number'
+    if (!isWhole) throw new Error('it is not the record of a machine')
+    if (machine.attemptId !== attemptIdOf(jobId, attempt)) throw new Error('it belongs to another attempt')
+    return machine as MachineHandle
+  })
 }
 
-/** When the billing of the attempt's machine began, for providers with queues; undefined without a record. */
-export async function readBilling(
+/** When the billing of the attempt's machine began, for providers with queues; undefined without a readable record. */
+export async function readBilling(store: ObjectStore, at: AttemptKey): Promise<Billing | undefined> {
+  return readBillingStrictly(store, at).catch(ignoreBadDocument)
+}
+
+/** Like `readBilling`, but throws a `StoreError` for an unreadable document. */
+export async function readBillingStrictly(
   store: ObjectStore,
   { jobId, attempt }: AttemptKey,
 ): Promise<Billing | undefined> {
-  return readOwn<Billing>(store, layout.billing(jobId, attempt))
-}
-
-async function readOwn<T>(store: ObjectStore, key: string): Promise<T | undefined> {
-  return readDocument(store, key, (text) => JSON.parse(text) as T).catch(ignoreBadDocument)
+  return readDocument(store, layout.billing(jobId, attempt), (text) => {
+    const billing = JSON.parse(text) as Partial<Billing> | null
+    if (billing?.fromAtMs !== null && typeof billing?.fromAtMs !== 'number')
+      throw new Error('it is not the record of a billing')
+    return billing as Billing
+  })
 }

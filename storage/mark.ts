@@ -25,7 +25,10 @@ export function unmarkedStore(url: string): StoreError {
 }
 
 /** The place has the mark of another deployment. */
-export function foreignStore(url: string, { found, expected }: { found: string; expected: string }): StoreError {
+export function foreignStore(
+  url: string,
+  { found, expected }: { found: string; expected: string },
+): StoreError {
   return new StoreError(
     `The object store ${url} belongs to another deployment (${found}, expected ${expected}): correct CRUCIBLE_STORE, or mount the right disk.`,
     { isTransient: true, code: CODES.foreignStore },

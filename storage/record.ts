@@ -1,5 +1,6 @@
+import { CODES } from '../core/errors'
 import { RECORD_KINDS, type RecordEntry, type RecordEntryOf, type RecordKind } from '../core/job/record'
-import { putDocumentIfAbsent, readDocument } from './json'
+import { Gaps, putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
 import { eachOf } from './parallel'
 import { StoreError, type ObjectStore } from './store'
@@ -18,7 +19,7 @@ export async function putRecord<Kind extends RecordKind>(
 ): Promise<RecordEntryOf<Kind>> {
   const key = layout.record(jobId, entry.seq)
   if (await putDocumentIfAbsent(store, key, entry)) return entry
-  const earlier = await readDocument(store, key, parseEntry)
+  const earlier = await readDocument(store, key, (text) => parseEntry(text, key))
   // Each number is one step of the job, so an earlier entry with it has the same kind.
   if (earlier !== undefined) return earlier as RecordEntryOf<Kind>
   throw new StoreError(`The record ${key} disappeared: another program deletes objects in this store.`, {
@@ -36,11 +37,22 @@ export type RecordCache = Map<string, RecordEntry>
 export async function readRecords(
   store: ObjectStore,
   jobId: string,
+  options: { afterSeq?: number; last?: number; known?: RecordCache } = {},
+): Promise<RecordEntry[]> {
+  return readEach(store, { jobId, ...options }, (_, read) => read())
+}
+
+type Read = () => Promise<RecordEntry | undefined>
+
+async function readEach(
+  store: ObjectStore,
   {
+    jobId,
     afterSeq,
     last = Infinity,
     known = new Map(),
-  }: { afterSeq?: number; last?: number; known?: RecordCache } = {},
+  }: { jobId: string; afterSeq?: number; last?: number; known?: RecordCache },
+  via: (key: string, read: Read) => Promise<RecordEntry | undefined>,
 ): Promise<RecordEntry[]> {
   const keys: string[] = []
   for await (const { key } of store.list(layout.records(jobId))) {
@@ -48,11 +60,42 @@ export async function readRecords(
   }
   const wanted = last < keys.length ? keys.slice(-last) : keys
   const entries = await eachOf(wanted, async (key) => {
-    const entry = known.get(key) ?? (await readDocument(store, key, parseEntry))
+    const entry =
+      known.get(key) ?? (await via(key, () => readDocument(store, key, (text) => parseEntry(text, key))))
     if (entry !== undefined) known.set(key, entry)
     return entry
   })
   return entries.filter((entry) => entry !== undefined)
+}
+
+/** The readable entries of a record, and the names of the others. */
+export interface RecordSurvey {
+  entries: RecordEntry[]
+  /** Below the job's folder, such as `record/000003.json`. */
+  unreadable: string[]
+}
+
+/** Like `readRecords`, for a reader who shows what can be read and names what cannot. */
+export async function surveyRecords(
+  store: ObjectStore,
+  jobId: string,
+  options: { afterSeq?: number; last?: number; known?: RecordCache } = {},
+): Promise<RecordSurvey> {
+  const gaps = new Gaps()
+  const entries = await readEach(store, { jobId, ...options }, (key, read) =>
+    gaps.read(key.slice(layout.job(jobId).length), async () => {
+      const entry = await read()
+      if (entry !== undefined && !hasForm(entry)) throw notOfKind(key, entry)
+      return entry
+    }),
+  )
+  return { entries, unreadable: gaps.names }
+}
+
+/** Whether the store has any entry of the job, readable or not. */
+export async function hasRecord(store: ObjectStore, jobId: string): Promise<boolean> {
+  for await (const _ of store.list(layout.records(jobId))) return true
+  return false
 }
 
 /** Returns one entry, or `undefined` when it does not exist. */
@@ -61,14 +104,64 @@ export async function readRecord(
   jobId: string,
   seq: number,
 ): Promise<RecordEntry | undefined> {
-  return readDocument(store, layout.record(jobId, seq), parseEntry)
+  const key = layout.record(jobId, seq)
+  return readDocument(store, key, (text) => parseEntry(text, key))
 }
 
-/** Only this file writes and reads the record, so a brief check of its shape suffices. */
-function parseEntry(text: string): RecordEntry {
+/** Only this file writes the record, so the check is brief: it finds damage, and the entry of another job. */
+function parseEntry(text: string, key: string): RecordEntry {
   const entry = JSON.parse(text) as Partial<RecordEntry> | null
   if (typeof entry?.seq !== 'number' || entry.kind === undefined || !RECORD_KINDS.includes(entry.kind)) {
     throw new Error('it is not an entry of a record')
   }
-  return entry as RecordEntry
+  const whole = entry as RecordEntry
+  const [, jobId = ''] = key.split('/')
+  if (layout.record(jobId, whole.seq) !== key || typeof whole.atMs !== 'number')
+    throw new Error('it is not the entry of this number')
+  const named = jobIn(whole)
+  if (named !== undefined && named !== jobId) throw new Error('it is an entry of another job')
+  return whole
+}
+
+function notOfKind(key: string, { kind }: RecordEntry): StoreError {
+  return new StoreError(
+    `The document ${key} cannot be read: it lacks parts of an entry of the kind ${kind}`,
+    {
+      isTransient: false,
+      code: CODES.badDocument,
+    },
+  )
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Whether the entry has the parts that every reader uses. */
+function hasForm({ kind, data }: RecordEntry): boolean {
+  if (!isObject(data)) return false
+  switch (kind) {
+    case 'submitted':
+      return isObject(data.spec) && typeof data.submittedAtMs === 'number'
+    case 'waiting':
+    case 'planned':
+      return isObject(data.outcome) && (data.outcome.kind !== 'place' || isObject(data.outcome.order))
+    case 'settled':
+      return typeof data.costMicroUsd === 'number' && Array.isArray(data.artifacts)
+    case 'decided':
+      return isObject(data.verdict) && isObject(data.verdict.decision)
+    case 'finished':
+      return isObject(data.result) && isObject(data.status) && Array.isArray(data.status.attempts)
+    case 'resolved':
+    case 'copied':
+    case 'launched':
+    case 'interrupted':
+      return true
+  }
+}
+
+/** The job that the entry itself names, if any. */
+function jobIn({ kind, data }: RecordEntry): string | undefined {
+  const { jobId, result } = data as unknown as { jobId?: unknown; result?: { id?: unknown } }
+  const named = kind === 'finished' ? result?.id : kind === 'submitted' ? jobId : undefined
+  return typeof named === 'string' ? named : undefined
 }

@@ -1,4 +1,4 @@
-import { CodedError } from '../core/errors'
+import { CodedError, CODES } from '../core/errors'
 import type { UnfinishedUpload } from './unfinished'
 
 /**
@@ -18,8 +18,11 @@ export interface ObjectStore {
    */
   belongTo?(deployment: string): void
 
-  /** Returns the whole object, or `undefined` if it does not exist. */
-  get(key: string): Promise<Buffer | undefined>
+  /**
+   * Returns the whole object, or `undefined` if it does not exist. Throws a `StoreError` with code `BAD_DOCUMENT`, without reading it, if it
+   * is larger than `bytesMax`.
+   */
+  get(key: string, bytesMax?: number): Promise<Buffer | undefined>
 
   /** Returns size and age without the content, or `undefined` when there is no object. */
   head(key: string): Promise<StoredObject | undefined>
@@ -83,6 +86,18 @@ export interface SignedUrls {
   delete: string
   /** Expiry of temporary credentials and of their URLs; missing for permanent ones. */
   credentialsEndAtMs?: number
+}
+
+/** Throws a `StoreError` for an object that is larger than its kind can be. */
+export function checkSize(key: string, sizeBytes: number, bytesMax = Infinity): void {
+  if (sizeBytes <= bytesMax) return
+  throw new StoreError(
+    `The document ${key} cannot be read: it has ${sizeBytes} bytes (maximum ${bytesMax}).`,
+    {
+      isTransient: false,
+      code: CODES.badDocument,
+    },
+  )
 }
 
 export interface StoredObject {

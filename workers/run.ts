@@ -52,7 +52,8 @@ export async function runWorkers(options: RunOptions): Promise<void> {
   const patience = { logger, signal }
   const store = openStore(config.home.storeUrl)
   const { secretKeyFile } = config.home
-  const known = (): Promise<string | undefined> => untilAnswered(() => deploymentHeld(config, patience), patience)
+  const known = (): Promise<string | undefined> =>
+    untilAnswered(() => deploymentHeld(config, patience), patience)
   const deployment = await openOwnStore(store, { known, secretKeyFile })
   const key = await openDeploymentKey(store, secretKeyFile)
   const { connection, workers } = await untilAnswered(async () => {
@@ -73,7 +74,10 @@ export async function runWorkers(options: RunOptions): Promise<void> {
 }
 
 /** The deployment that the Temporal server holds, signed or not: a worker without a store has no key to tell. */
-async function deploymentHeld({ temporal, home }: WorkerConfig, patience: Pick<RunOptions, 'logger' | 'signal'>): Promise<string | undefined> {
+async function deploymentHeld(
+  { temporal, home }: WorkerConfig,
+  patience: Pick<RunOptions, 'logger' | 'signal'>,
+): Promise<string | undefined> {
   const key = (await readDeploymentKey(home.secretKeyFile)) ?? randomBytes(KEY_BYTES)
   const connection = await connect(temporal, patience)
   try {

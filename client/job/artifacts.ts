@@ -2,20 +2,27 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { lstat, mkdtemp, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { RecordEntry } from '../../core/job/record'
 import { oneLine } from '../../core/one-line'
 import { parseOutputs } from '../../intake/documents'
-import { artifactVersions, newestArtifacts, type StoredArtifact } from '../../storage/artifacts'
-import { ignoreBadDocument, readDocument } from '../../storage/json'
+import {
+  artifactVersions,
+  digestsOf,
+  keyOf,
+  lostArtifacts,
+  lostInWords,
+  newestArtifacts,
+  type StoredArtifact,
+} from '../../storage/artifacts'
+import { Gaps, readDocument } from '../../storage/json'
 import { checkKey } from '../../storage/keys'
 import { layout } from '../../storage/layout'
 import { eachOf } from '../../storage/parallel'
-import { readRecords } from '../../storage/record'
+import { surveyRecords } from '../../storage/record'
 import type { Context } from '../context'
 import { CrucibleError, toCrucibleError } from '../errors'
 import { FencedFolder } from './fenced-folder'
-import { submissionOf } from './history'
 import { noSuchJob } from './read-view'
+import { gapsInWords } from './view'
 
 /** An artifact of a job. @public */
 export interface ArtifactView {
@@ -56,12 +63,14 @@ async function findArtifacts(
   jobId: string,
   { attempt, only = [] }: ArtifactFilter,
 ): Promise<(ArtifactView & { key: string })[]> {
-  const entries = await readRecords(context.store, jobId)
-  if (submissionOf(entries) === undefined) throw await noSuchJob(context, jobId)
+  const { entries, unreadable } = await surveyRecords(context.store, jobId)
+  if (entries.length + unreadable.length === 0) throw await noSuchJob(context, jobId)
   const all = await artifactVersions(context.store, jobId)
   const wanted = attempt === undefined ? all : all.filter((version) => version.attempt === attempt)
   if (attempt !== undefined && wanted.length === 0) throw noneOf(jobId, attempt, all)
   const digests = digestsOf(entries)
+  const gaps = [gapsInWords(unreadable), lostInWords(lostArtifacts(entries, all, attempt))]
+  context.gaps.push(...gaps.filter((gap) => gap !== null))
   return named(newestArtifacts(wanted), { jobId, only }).map(({ path, sizeBytes, attempt: by, key }) => ({
     path,
     sizeBytes,
@@ -101,21 +110,6 @@ function noneOf(jobId: string, attempt: number, all: StoredArtifact[]): Crucible
     hint:
       others.length === 0 ? 'No attempt has artifacts.' : `Attempts with artifacts: ${others.join(', ')}.`,
   })
-}
-
-/** Returns digests by attempt and path, as recorded at the settlement of each attempt. */
-function digestsOf(entries: readonly RecordEntry[]): Map<string, string> {
-  return new Map(
-    entries.flatMap(({ kind, data, attempt }) =>
-      kind === 'settled' && attempt !== undefined
-        ? data.artifacts.map(({ path, sha256 }): [string, string] => [keyOf(attempt, path), sha256])
-        : [],
-    ),
-  )
-}
-
-function keyOf(attempt: number, path: string): string {
-  return `${attempt}/${path}`
 }
 
 /** @public */
@@ -179,7 +173,7 @@ async function restoreTree(
   { jobId, attempt, only, copies, folder }: TreeTarget,
 ): Promise<void> {
   const key = layout.outputs(jobId, attempt)
-  const outputs = await readDocument(store, key, parseOutputs).catch(ignoreBadDocument)
+  const outputs = await new Gaps().read('', () => readDocument(store, key, parseOutputs))
   if (outputs === undefined) return
   const isWanted = ({ path }: { path: string }): boolean =>
     only.length === 0 || only.some((place) => isAt(path, place))

@@ -1,10 +1,11 @@
 /** The documents of an attempt that is not settled. */
-import type { EndedMachine } from '../../core/documents'
+import type { Beat, EndedMachine } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
+import { attemptIdOf } from '../../core/queues'
 import type * as documents from '../../intake/documents'
-import { ignoreBadDocument, readDocument } from '../../storage/json'
+import { Gaps, readDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
-import { readBilling, readMachine } from '../../storage/machines'
+import { readBillingStrictly, readMachineStrictly } from '../../storage/machines'
 import type { ObjectStore } from '../../storage/store'
 import type { AttemptDocumentsRead } from './view'
 
@@ -15,16 +16,26 @@ export async function readAttempt(
   attempt: number,
 ): Promise<AttemptDocumentsRead> {
   const { parseBeat, parseLease } = require('../../intake/documents') as typeof documents
+  const gaps = new Gaps()
+  const at = { jobId, attempt }
+  const ofAttempt = (text: string): Beat => {
+    const beat = parseBeat(text)
+    if (beat.attemptId !== attemptIdOf(jobId, attempt)) throw new Error('it belongs to another attempt')
+    return beat
+  }
   const [beat, machine, lease] = await Promise.all([
-    readDocument(store, layout.beat(jobId, attempt), parseBeat).catch(ignoreBadDocument),
-    readMachine(store, { jobId, attempt }),
-    readDocument(store, layout.lease(jobId, attempt), parseLease).catch(ignoreBadDocument),
+    gaps.read('beat.json', () => readDocument(store, layout.beat(jobId, attempt), ofAttempt)),
+    gaps.read('machine.json', () => readMachineStrictly(store, at)),
+    gaps.read('lease.json', () => readDocument(store, layout.lease(jobId, attempt), parseLease)),
   ])
   const metered = lease?.metered
   // The reports of the watch begin with the billing, so the document is only needed before them.
   const billing =
-    machine !== undefined && metered === undefined ? await readBilling(store, { jobId, attempt }) : undefined
-  return { attempt, beat, machine, metered, billing, leaseMs: lease?.ttlMs }
+    machine !== undefined && metered === undefined
+      ? await gaps.read('billing.json', () => readBillingStrictly(store, at))
+      : undefined
+  const base = { attempt, beat, machine, metered, billing, leaseMs: lease?.ttlMs }
+  return gaps.isEmpty ? base : { ...base, unreadable: gaps.names }
 }
 
 /** When garbage collection, or an earlier settlement, ended the machine of an attempt; `undefined` if nothing did. */
@@ -34,6 +45,6 @@ export async function readEndOf(
 ): Promise<number | undefined> {
   const key = layout.endedMachine(jobId, attempt, machine.id)
   const parse = (text: string): Partial<EndedMachine> => JSON.parse(text) as Partial<EndedMachine>
-  const ended = await readDocument(store, key, parse).catch(ignoreBadDocument)
+  const ended = await new Gaps().read('', () => readDocument(store, key, parse))
   return typeof ended?.endedAtMs === 'number' ? ended.endedAtMs : undefined
 }

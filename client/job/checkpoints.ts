@@ -1,14 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ignoreBadDocument } from '../../storage/json'
+import { Gaps } from '../../storage/json'
+import { hasRecord } from '../../storage/record'
 import type { Checkpoint, CheckpointState, Evidence, Manifest } from '../../core/job/checkpoint'
 import { parseManifest } from '../../intake/documents'
 import { listCheckpoints, readManifest, verifyCheckpoint, type BadFile } from '../../storage/checkpoints'
 import { eachOf } from '../../storage/parallel'
 import type { Context } from '../context'
 import { CrucibleError } from '../errors'
-import { submissionWithId } from './find-job'
 import { noSuchJob } from './read-view'
 
 /** A checkpoint; manifest data is null if the manifest is unreadable. @public */
@@ -89,7 +89,7 @@ async function badFilesOf(
 }
 
 async function listOf(context: Context, jobId: string): Promise<Checkpoint[]> {
-  if ((await submissionWithId(context, jobId)) === undefined) throw await noSuchJob(context, jobId)
+  if (!(await hasRecord(context.store, jobId))) throw await noSuchJob(context, jobId)
   return listCheckpoints(context.store, jobId)
 }
 
@@ -98,9 +98,5 @@ async function manifestOf(
   jobId: string,
   checkpoint: Checkpoint,
 ): Promise<Manifest | undefined> {
-  try {
-    return await readManifest(store, { jobId, checkpoint }, parseManifest)
-  } catch (error) {
-    return ignoreBadDocument(error)
-  }
+  return new Gaps().read('', () => readManifest(store, { jobId, checkpoint }, parseManifest))
 }

@@ -39,9 +39,18 @@ export async function judgeClosed(
     entries,
     seen,
     nowMs,
-  }: { recorded: JobStatus; entries: readonly RecordEntry[]; seen: Closed; nowMs: number },
+    hasGaps = false,
+  }: {
+    recorded: JobStatus
+    entries: readonly RecordEntry[]
+    seen: Closed
+    nowMs: number
+    /** Whether entries of the record cannot be read: the end may be among them. */
+    hasGaps?: boolean
+  },
 ): Promise<Judged> {
   const last = recorded.attempts.at(-1)
+  if (hasGaps && !isFinal(recorded.state) && seen.closedState === undefined) return untold(recorded, seen)
   if (isFinal(recorded.state) || last === undefined || isAttemptOver(last))
     return {
       status: closedWithoutRecord(recorded, seen),
@@ -75,6 +84,16 @@ export async function judgeClosed(
     unsettled: { attempt: number, isLaunched },
     isUndecided: false,
   }
+}
+
+/** The end is in an entry that cannot be read, and Temporal does not know it either. */
+function untold(recorded: JobStatus, seen: Closed): Judged {
+  const how = CLOSED_HOW[seen.closed ?? ''] ?? 'Its workflow closed.'
+  const status = {
+    ...recorded,
+    message: `${how} Its record cannot be read as a whole, so its end is unknown.`,
+  }
+  return { status, newest: undefined, unsettled: undefined, isUndecided: true }
 }
 
 /** The latest end of a machine without a workflow: that of its lease, or before its first beat that of its time to start. */

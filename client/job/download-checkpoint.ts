@@ -8,12 +8,12 @@ import {
   type BadFile,
   type GoodCheckpoint,
 } from '../../storage/checkpoints'
+import { hasRecord } from '../../storage/record'
 import { faultOf } from '../../storage/checkpoint-digests'
 import { eachOf } from '../../storage/parallel'
 import type { Context } from '../context'
 import { CrucibleError } from '../errors'
 import { FencedFolder } from './fenced-folder'
-import { submissionWithId } from './find-job'
 import { noSuchJob } from './read-view'
 
 /** @public */
@@ -48,7 +48,7 @@ export async function downloadCheckpoint(
 ): Promise<DownloadedCheckpoint> {
   const target = resolve(toFolder)
   await checkTarget(target)
-  if ((await submissionWithId(context, jobId)) === undefined) throw await noSuchJob(context, jobId)
+  if (!(await hasRecord(context.store, jobId))) throw await noSuchJob(context, jobId)
   const damaged: DownloadedCheckpoint['damaged'] = []
   const seen: Checkpoint[] = []
   for await (const good of goodCheckpoints(context.store, jobId, CHECKPOINT_PARSERS)) {

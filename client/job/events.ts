@@ -4,17 +4,17 @@ import { formatUsd } from '../../core/money/money'
 import type { RecordEntry } from '../../core/job/record'
 import { formatDuration, formatInstant, SECOND_MS } from '../../core/time/time'
 import { parseBeat, parseDrain, parseLimits, parseRestores } from '../../intake/documents'
-import { ignoreBadDocument, readDocument } from '../../storage/json'
+import { Gaps, readDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
-import { readBilling, readMachine } from '../../storage/machines'
+import { readBillingStrictly, readMachineStrictly } from '../../storage/machines'
 import { eachOf } from '../../storage/parallel'
-import { readRecords } from '../../storage/record'
+import { surveyRecords } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
 import type { Context } from '../context'
 import { readDiagnosis } from './diagnosis'
-import { submissionOf } from './history'
 import { attemptsOf } from './logs'
 import { noSuchJob } from './read-view'
+import { gapsInWords } from './view'
 
 /** An event of a job. @experimental */
 export interface JobEvent {
@@ -41,20 +41,23 @@ export interface JobEvent {
 /** A job's events from its record, the documents of its attempts and the reports of their machines, in order of time. */
 export async function eventsOf(context: Context, jobId: string): Promise<JobEvent[]> {
   const { store } = context
-  const entries = await readRecords(store, jobId)
-  if (submissionOf(entries) === undefined) throw await noSuchJob(context, jobId)
+  const { entries, unreadable } = await surveyRecords(store, jobId)
+  if (entries.length + unreadable.length === 0) throw await noSuchJob(context, jobId)
+  const gaps = new Gaps()
+  gaps.names.push(...unreadable)
   const attempts = await attemptsOf(store, jobId)
   const settled = new Set(entries.filter(({ kind }) => kind === 'settled').map(({ attempt }) => attempt))
   const told = await eachOf(attempts, (attempt) =>
-    documentEvents(store, { jobId, attempt, isSettled: settled.has(attempt) }),
+    documentEvents(store, { jobId, attempt, isSettled: settled.has(attempt), gaps }),
   )
+  if (!gaps.isEmpty) context.gaps.push(gapsInWords(gaps.names)!)
   // The sort is stable: at the same time, the record comes first.
   return [...entries.flatMap(recordEvents), ...told.flat()].sort((a, b) => a.atMs - b.atMs)
 }
 
 /** A job's record: the submission, and every decision with its inputs. */
-export function recordOf({ store }: Context, jobId: string): Promise<RecordEntry[]> {
-  return readRecords(store, jobId)
+export async function recordOf({ store }: Context, jobId: string): Promise<RecordEntry[]> {
+  return (await surveyRecords(store, jobId)).entries
 }
 
 function recordEvents(entry: RecordEntry): JobEvent[] {
@@ -70,23 +73,26 @@ function phaseEvent(attempt: number | null, { name, startedAtMs, durationMs }: P
 
 async function documentEvents(
   store: ObjectStore,
-  { jobId, attempt, isSettled }: { jobId: string; attempt: number; isSettled: boolean },
+  { jobId, attempt, isSettled, gaps }: { jobId: string; attempt: number; isSettled: boolean; gaps: Gaps },
 ): Promise<JobEvent[]> {
-  const events = await Promise.all([
-    machineEvents(store, jobId, attempt),
-    beatEvents(store, { jobId, attempt, isSettled }),
-    restoreEvents(store, jobId, attempt),
-    diagnosisEvents(store, jobId, attempt),
-    drainEvents(store, jobId, attempt),
-    limitEvents(store, jobId, attempt),
-  ])
+  const reads: [name: string, read: () => Promise<JobEvent[]>][] = [
+    ['machine.json', () => machineEvents(store, jobId, attempt)],
+    ['beat.json', () => beatEvents(store, { jobId, attempt, isSettled })],
+    ['restores.json', () => restoreEvents(store, jobId, attempt)],
+    ['diagnosis.json', () => diagnosisEvents(store, jobId, attempt)],
+    ['drain.json', () => drainEvents(store, jobId, attempt)],
+    ['limits', () => limitEvents(store, jobId, attempt)],
+  ]
+  const events = await Promise.all(
+    reads.map(async ([name, read]) => (await gaps.read(`attempts/${attempt}/${name}`, read)) ?? []),
+  )
   return events.flat()
 }
 
 async function machineEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
   const [machine, billing] = await Promise.all([
-    readMachine(store, { jobId, attempt }),
-    readBilling(store, { jobId, attempt }),
+    readMachineStrictly(store, { jobId, attempt }),
+    readBillingStrictly(store, { jobId, attempt }),
   ])
   if (machine === undefined) return []
   const { capacityType, type, place, priceMicroUsdPerHour } = machine.realised
@@ -120,7 +126,7 @@ async function beatEvents(
   store: ObjectStore,
   { jobId, attempt, isSettled }: { jobId: string; attempt: number; isSettled: boolean },
 ): Promise<JobEvent[]> {
-  const beat = await readDocument(store, layout.beat(jobId, attempt), parseBeat).catch(ignoreBadDocument)
+  const beat = await readDocument(store, layout.beat(jobId, attempt), parseBeat)
   if (beat === undefined) return []
   const events = isSettled ? [] : (beat.phases ?? []).map((phase) => phaseEvent(attempt, phase))
   const last = events.at(-1)
@@ -135,7 +141,7 @@ async function beatEvents(
 /** Which checkpoint it was restored from and why: several entries after falling back. */
 async function restoreEvents(store: ObjectStore, jobId: string, attempt: number): Promise<JobEvent[]> {
   const key = layout.restores(jobId, attempt)
-  const list = await readDocument(store, key, parseRestores).catch(ignoreBadDocument)
+  const list = await readDocument(store, key, parseRestores)
   return (list?.restores ?? []).map(({ checkpoint, state, why, atMs, outcome, message }) => {
     const proof = state === 'complete' ? state : 'provisional'
     const failed =

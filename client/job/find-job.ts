@@ -2,9 +2,10 @@ import { oneLine } from '../../core/one-line'
 import { formatInstant } from '../../core/time/time'
 import { isFinal } from '../../core/job/job'
 import type { JobInput } from '../../core/messages'
+import { Gaps } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { eachOf } from '../../storage/parallel'
-import { readRecord, readRecords } from '../../storage/record'
+import { hasRecord, readRecord, readRecords } from '../../storage/record'
 import type { Context } from '../context'
 import { CrucibleError } from '../errors'
 import { resultOf, submissionOf } from './history'
@@ -20,6 +21,12 @@ export async function submissionWithId({ store }: Context, jobId: string): Promi
   return first && submissionOf([first])
 }
 
+/** Like `submissionWithId`, for a search among jobs: one with an unreadable submission is not found by its name. */
+async function readableSubmission({ store }: Context, jobId: string): Promise<JobInput | undefined> {
+  const first = await new Gaps().read('', () => readRecord(store, jobId, 0))
+  return first && submissionOf([first])
+}
+
 /**
  * Returns the id of the job for an id, a name, or a prefix of an id. A name means its open job, otherwise its newest, which is noted.
  * Throws `not-found`, or `usage` with the candidates if the text is ambiguous.
@@ -27,6 +34,8 @@ export async function submissionWithId({ store }: Context, jobId: string): Promi
 export async function findJob(context: Context, meant: string): Promise<string> {
   if (!isKeyPart(meant)) throw await noSuchJob(context, meant)
   if ((await context.store.head(layout.record(meant, 0))) !== undefined) return meant
+  // Its submission may be lost.
+  if (await hasRecord(context.store, meant)) return meant
   const byId = await idsBeginningWith(context, meant)
   const named = await jobsNamed(context, meant, byId)
   if (named.length > 0) return chosenOf(context, meant, named)
@@ -94,7 +103,7 @@ async function jobsNamed(context: Context, name: string, idsBeginning: string[])
   )
   if (others.length > NOT_INDEXED_MAX) return indexed
   const read = await eachOf(others, async (id): Promise<NamedJob[]> => {
-    const input = await submissionWithId(context, id)
+    const input = await readableSubmission(context, id)
     if (input?.spec.name !== name) return []
     return [{ id, submittedAtMs: input.submittedAtMs, isOver: await isOver(context, id) }]
   })
@@ -102,7 +111,8 @@ async function jobsNamed(context: Context, name: string, idsBeginning: string[])
 }
 
 async function isOver({ store }: Context, jobId: string): Promise<boolean> {
-  return resultOf(await readRecords(store, jobId, { last: 1 })) !== undefined
+  const last = await new Gaps().read('', () => readRecords(store, jobId, { last: 1 }))
+  return last !== undefined && resultOf(last) !== undefined
 }
 
 export interface ListedJob {
@@ -114,7 +124,7 @@ export interface ListedJob {
 /** Returns every job of the store, newest first, without a request to Temporal. */
 export async function knownJobs(context: Context): Promise<ListedJob[]> {
   const ids = await context.store.listFolders(layout.jobs())
-  const jobs = await eachOf(ids, async (id) => ({ id, input: await submissionWithId(context, id) }))
+  const jobs = await eachOf(ids, async (id) => ({ id, input: await readableSubmission(context, id) }))
   return jobs
     .flatMap(({ id, input }) =>
       input === undefined ? [] : [{ id, name: input.spec.name, submittedAtMs: input.submittedAtMs }],
@@ -124,7 +134,7 @@ export async function knownJobs(context: Context): Promise<ListedJob[]> {
 
 async function ambiguous(context: Context, meant: string, ids: string[]): Promise<CrucibleError> {
   const shown = await eachOf(ids.slice(0, NAMED_MAX), async (id) => {
-    const input = await submissionWithId(context, id)
+    const input = await readableSubmission(context, id)
     return input === undefined
       ? `  ${id}`
       : `  ${id}  ${oneLine(input.spec.name)}  submitted ${formatInstant(input.submittedAtMs)}`

@@ -4,6 +4,7 @@ import { defined } from '../../core/defined'
 import type { Verdict } from '../../core/job/ledger'
 import { ATTEMPTS_SHOWN_MAX, type JobInput, type JobResult, type JobStatus } from '../../core/messages'
 import type { RecordEntry, RecordEntryOf } from '../../core/job/record'
+import type { RecordSurvey } from '../../storage/record'
 
 /** Content of the record's first entry: the whole input of the job's workflow. */
 export function submissionOf(entries: readonly RecordEntry[]): JobInput | undefined {
@@ -15,6 +16,11 @@ export function resultOf(entries: readonly RecordEntry[]): JobResult | undefined
   return entries.find((entry) => entry.kind === 'finished')?.data.result
 }
 
+/** Whether entries of a record that does not show its end cannot be read, or the first one is missing. */
+export function isCutShort({ entries, unreadable }: RecordSurvey): boolean {
+  return resultOf(entries) === undefined && (unreadable.length > 0 || submissionOf(entries) === undefined)
+}
+
 /** Entries of one attempt, with its plan and the wait before it: this many of the newest ones show where a job is. */
 export const ENTRIES_PER_ATTEMPT = 6
 
@@ -24,7 +30,8 @@ export const ENTRIES_PER_ATTEMPT = 6
  */
 export function statusFromRecord(entries: readonly RecordEntry[]): JobStatus | undefined {
   const submission = submissionOf(entries)
-  if (submission === undefined) return undefined
+  // The last entry has the whole state, so the submission may be unreadable.
+  if (submission === undefined) return entries.findLast((entry) => entry.kind === 'finished')?.data.status
   return entries.reduce(after, firstStatus(submission))
 }
 

@@ -42,6 +42,8 @@ export interface JobSummary {
   attemptsTotal: number | null
   /** The runner's current warning; null without one, or if no attempt runs. */
   warning: RunnerWarning | null
+  /** Names the documents of the job that cannot be read; null if all can. */
+  incomplete: string | null
 }
 
 /** @public */

@@ -2,7 +2,6 @@ import type { Client, WorkflowExecutionInfo } from '@temporalio/client'
 import { isFinal, type JobReason, type JobState } from '../../core/job/job'
 import type { JobStatus } from '../../core/messages'
 import { GARBAGE_COLLECTION_SCHEDULE_ID, SEARCH_ATTRIBUTES, WORKFLOW_TYPES } from '../../core/queues'
-import type { RecordEntry } from '../../core/job/record'
 import { SECOND_MS } from '../../core/time/time'
 import type { Waiter } from '../../core/job/waiting'
 import { deploymentOf } from '../../core/stamps'
@@ -10,17 +9,24 @@ import { isOpenStatus } from '../../core/workflow-status'
 import { readDeployment } from '../../storage/deployment'
 import { eachOf } from '../../storage/parallel'
 import { unmarkedStore } from '../../storage/mark'
+import type { RecordSurvey } from '../../storage/record'
 import { readLine } from '../../storage/waiting-line'
 import { attributeOf, stateInTemporal, type StateKnown } from '../attributes'
 import type { Context } from '../context'
 import { CrucibleError, GRPC, grpcCodeOf, SAME_DEPLOYMENT_HINT } from '../errors'
-import { resultOf, statusFromRecord, submissionOf } from './history'
+import { isCutShort, resultOf, statusFromRecord, submissionOf } from './history'
 import type { JobSummary, TroubleView } from './job-view'
 import { readAttempt } from './attempt-documents'
-import { judgeClosed } from './closed'
-import { endedAtMsOf, readLastEntries, recordedJobs, type RecordedJob } from './recorded-jobs'
+import { judgeClosed, type Judged } from './closed'
+import {
+  endedAtMsOf,
+  readLastEntries,
+  recordedJobs,
+  type RecordedJob,
+  type RecordedJobs,
+} from './recorded-jobs'
 import { StoreReads } from '../store-reads'
-import { isAttemptOver, joinSummary, type SummaryFacts } from './view'
+import { gapsInWords, isAttemptOver, joinSummary, type SummaryFacts } from './view'
 import { describeJob, isForgotten } from './workflow-state'
 
 /** @public */
@@ -82,6 +88,7 @@ export async function listWithGaps(context: Context, filter: ListFilter = {}): P
     ...(recorded.undecided.length === 0
       ? []
       : [`Temporal did not say whether it knows ${namesOf(recorded.undecided)}.`]),
+    ...damageGaps([...jobs, ...recorded.jobs], recorded.unreadable),
   ]
   if (recorded.lost.length > 0)
     context.note(
@@ -93,6 +100,19 @@ export async function listWithGaps(context: Context, filter: ListFilter = {}): P
 /** The search attributes decide about open jobs; those of a workflow that was ended from outside are not its state. */
 function isWanted({ states = [] }: ListFilter, state: JobState | null): boolean {
   return states.length === 0 || (state !== null && (!isFinal(state) || states.includes(state)))
+}
+
+/** Jobs with documents that cannot be read, and jobs that are missing for that reason. */
+function damageGaps(jobs: readonly JobSummary[], missing: readonly string[]): string[] {
+  const damaged = jobs.filter(({ incomplete }) => incomplete !== null).map(({ id }) => id)
+  return [
+    ...(damaged.length === 0
+      ? []
+      : [
+          `Documents of ${namesOf(damaged)} cannot be read (\`crucible show JOB\` names them): parts are unknown.`,
+        ]),
+    ...(missing.length === 0 ? [] : [`The record of ${namesOf(missing)} cannot be read: missing here.`]),
+  ]
 }
 
 /** Jobs that a remark lists. */
@@ -118,7 +138,7 @@ export async function listJobs(context: Context, filter: ListFilter = {}): Promi
 /** A job from Temporal's search attributes with its record, which is missing if the store did not answer. */
 interface ListedWorkflow {
   execution: WorkflowExecutionInfo
-  entries: RecordEntry[] | undefined
+  survey: RecordSurvey | undefined
 }
 
 /**
@@ -137,9 +157,9 @@ async function knownJobs(
   const readPage = async (): Promise<void> => {
     const listed = await eachOf(page, async (execution) => ({
       execution,
-      entries: await reads.tryRead(() => readLastEntries(context.store, jobIdOf(execution.workflowId))),
+      survey: await reads.tryRead(() => readLastEntries(context.store, jobIdOf(execution.workflowId))),
     }))
-    const known = listed.filter(({ entries }) => entries?.length !== 0)
+    const known = listed.filter(({ survey }) => survey === undefined || hasRecordIn(survey))
     others += listed.length - known.length
     read.push(...known)
     page = []
@@ -178,14 +198,19 @@ async function refuseForeign(
   )
 }
 
+/** A record with a damaged entry is one too. */
+function hasRecordIn({ entries, unreadable }: RecordSurvey): boolean {
+  return entries.length + unreadable.length > 0
+}
+
 /** The jobs of the record, for a list that is not full. */
 async function listRecorded(
   context: Context,
   at: { client: Client; filter: ListFilter; reads: StoreReads; jobs: JobSummary[] },
-): Promise<{ jobs: JobSummary[]; undecided: string[]; lost: string[] }> {
+): Promise<Pick<RecordedJobs, 'undecided' | 'unreadable'> & { jobs: JobSummary[]; lost: string[] }> {
   const { client, filter, reads, jobs } = at
   const limit = (filter.limit ?? LIST_LIMIT) - jobs.length
-  if (limit <= 0) return { jobs: [], undecided: [], lost: [] }
+  if (limit <= 0) return { jobs: [], undecided: [], unreadable: [], lost: [] }
   const found = await reads.tryRead(() =>
     recordedJobs(context.store, {
       limit,
@@ -199,18 +224,29 @@ async function listRecorded(
     context.note('Older jobs were not searched. Show one by name: `crucible show JOB`.')
   const recorded = (found?.jobs ?? []).map((job) => summaryOf(context, job))
   const lost = (found?.jobs ?? []).filter(({ isUndecided }) => isUndecided).map(({ status }) => status.id)
-  return { jobs: recorded, undecided: found?.undecided ?? [], lost }
+  const { undecided = [], unreadable = [] } = found ?? {}
+  return { jobs: recorded, undecided, unreadable, lost }
 }
 
 function summaryOf({ now }: Context, job: RecordedJob): JobSummary {
-  return joinSummary({
+  const hasGaps = isCutShort(job)
+  const summary = joinSummary({
     status: job.status,
     spec: submissionOf(job.entries)?.spec,
     newest: job.newest,
     unsettled: job.unsettled,
     endedAtMs: endedAtMsOf(job),
+    unreadable: job.unreadable,
+    isCostUnknown: hasGaps,
     nowMs: now(),
   })
+  return hasGaps ? unlessOver(summary) : summary
+}
+
+/** A state that a record with gaps shows, and nothing else confirms, is only the last one that could be read. */
+function unlessOver(summary: JobSummary): JobSummary {
+  if (summary.state !== null && isFinal(summary.state)) return summary
+  return { ...summary, state: null, reason: null }
 }
 
 /** Applies the filter of `queryOf` to jobs that Temporal does not know. */
@@ -361,23 +397,27 @@ interface Surroundings {
 
 async function summarise(
   context: Context,
-  { execution, entries }: ListedWorkflow,
+  { execution, survey }: ListedWorkflow,
   { reads, attempts, waiters }: Surroundings,
 ): Promise<JobSummary> {
-  const recorded = entries && statusFromRecord(entries)
+  const recorded = survey && statusFromRecord(survey.entries)
   const judged =
-    entries === undefined || recorded === undefined
+    survey === undefined || recorded === undefined
       ? undefined
-      : await reads.tryRead(() => joined(context, { execution, entries, recorded }))
-  if (judged === undefined) return fromTemporal(execution, attempts)
+      : await reads.tryRead(() => joined(context, { execution, survey, recorded }))
+  if (judged === undefined || survey === undefined)
+    return { ...(await fromTemporal(execution, attempts)), incomplete: gapsInWords(survey?.unreadable ?? []) }
   const isOpen = isOpenStatus(execution.status.name)
-  return joinSummary({
+  const summary = joinSummary({
     ...judged,
     trouble: isOpen ? await troubleNow(context, judged.status) : null,
-    spec: submissionOf(entries!)?.spec,
+    spec: submissionOf(survey.entries)?.spec,
+    unreadable: survey.unreadable,
+    isCostUnknown: isCutShort(survey),
     waiters,
     nowMs: context.now(),
   })
+  return judged.isUndecided === true && isCutShort(survey) ? unlessOver(summary) : summary
 }
 
 /** Joins the record of a job with what Temporal knows, and with the documents of an attempt in progress. */
@@ -385,10 +425,11 @@ async function joined(
   { store, now }: Context,
   {
     execution,
-    entries,
+    survey,
     recorded,
-  }: { execution: WorkflowExecutionInfo; entries: RecordEntry[]; recorded: JobStatus },
-): Promise<Pick<SummaryFacts, 'status' | 'newest' | 'unsettled' | 'endedAtMs'>> {
+  }: { execution: WorkflowExecutionInfo; survey: RecordSurvey; recorded: JobStatus },
+): Promise<Pick<SummaryFacts, 'status' | 'newest' | 'unsettled' | 'endedAtMs'> & Partial<Judged>> {
+  const { entries } = survey
   const result = resultOf(entries)
   const closedAtMs = execution.closeTime?.getTime()
   if (result !== undefined) return { status: recorded, newest: undefined, endedAtMs: result.finishedAtMs }
@@ -399,7 +440,8 @@ async function joined(
       // The attempt of a workflow that was ended from outside is asked to stop.
       attemptClosedAtMs: closedAtMs,
     }
-    const judged = await judgeClosed(store, { recorded, entries, seen, nowMs: now() })
+    const hasGaps = isCutShort(survey)
+    const judged = await judgeClosed(store, { recorded, entries, seen, nowMs: now(), hasGaps })
     return { ...judged, endedAtMs: closedAtMs }
   }
   const status: JobStatus = {
@@ -459,6 +501,7 @@ async function fromTemporal(
     placement: null,
     attemptsTotal: null,
     warning: null,
+    incomplete: null,
   }
 }
 

@@ -5,10 +5,9 @@ import { SECOND_MS } from '../../core/time/time'
 import { parseLogLine } from '../../intake/documents'
 import { layout } from '../../storage/layout'
 import { readLines } from '../../storage/logs'
-import { readRecords } from '../../storage/record'
+import { hasRecord, surveyRecords } from '../../storage/record'
 import { StoreError, type ObjectStore } from '../../storage/store'
 import type { Context } from '../context'
-import { submissionOf } from './history'
 import { readView, noSuchJob } from './read-view'
 
 /** A line of a job's log, with its attempt. Numbers count from 1 in each attempt. @public */
@@ -79,7 +78,9 @@ class LogReader {
   /** Opens the log. Throws `not-found` if the job does not exist. */
   async open(): Promise<void> {
     await this.readRecord()
-    if (this.recordSeq < 0) throw await noSuchJob(this.context, this.jobId)
+    const { store } = this.context
+    if (this.recordSeq < 0 && !(await hasRecord(store, this.jobId)))
+      throw await noSuchJob(this.context, this.jobId)
   }
 
   async *read(isFollowing: boolean): AsyncGenerator<JobLogLine> {
@@ -110,8 +111,7 @@ class LogReader {
   }
 
   private async readRecord(): Promise<void> {
-    const entries = await readRecords(this.context.store, this.jobId, { afterSeq: this.recordSeq })
-    if (this.recordSeq < 0 && submissionOf(entries) === undefined) return
+    const { entries } = await surveyRecords(this.context.store, this.jobId, { afterSeq: this.recordSeq })
     for (const { seq, kind, attempt } of entries) {
       this.recordSeq = Math.max(this.recordSeq, seq)
       // An attempt without a worker is decided without a settlement.

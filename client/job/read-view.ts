@@ -4,8 +4,9 @@ import type { JobStatus } from '../../core/messages'
 import { jobWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
 import { workflowPage, workflowPages } from '../../core/ui-pages'
 import type { RecordEntry } from '../../core/job/record'
+import { artifactVersions, lostArtifacts, lostInWords } from '../../storage/artifacts'
 import { listCheckpoints } from '../../storage/checkpoints'
-import { readRecords, type RecordCache } from '../../storage/record'
+import { surveyRecords, type RecordCache, type RecordSurvey } from '../../storage/record'
 import { readLine } from '../../storage/waiting-line'
 import type { ObjectStore } from '../../storage/store'
 import type { Context } from '../context'
@@ -13,11 +14,11 @@ import { CrucibleError } from '../errors'
 import { storeTrouble } from '../store-trouble'
 import { readAttempt } from './attempt-documents'
 import { judgeClosed, type Judged } from './closed'
-import { resultOf, statusFromRecord, submissionOf } from './history'
+import { isCutShort, resultOf, statusFromRecord, submissionOf } from './history'
 import type { JobView } from './job-view'
 import { recoveriesOf } from './recovery'
-import { joinView, type AttemptDocumentsRead } from './view'
-import { askWorkflow, mayStart, type WorkflowState } from './workflow-state'
+import { gapsInWords, joinView, type AttemptDocumentsRead } from './view'
+import { askWorkflow, mayStart, statusInTemporal, type WorkflowState } from './workflow-state'
 
 /** Facts about a job that one reading keeps for the next. */
 export class JobViewCache {
@@ -35,18 +36,19 @@ export async function readView(
   seenBefore = new JobViewCache(),
 ): Promise<JobView> {
   const { store, config } = context
-  const readAll = () => readRecords(store, jobId, { known: seenBefore.records })
+  const readAll = () => surveyRecords(store, jobId, { known: seenBefore.records })
   const first = await readAll()
-  const known = statusFromRecord(first)
-  if (known === undefined) throw await noSuchJob(context, jobId)
-  const seen = resultOf(first) === undefined ? await ask(context, known, first) : undefined
+  const known = statusFromRecord(first.entries) ?? (await statusWithoutRecord(context, jobId, first))
+  const seen = resultOf(first.entries) === undefined ? await ask(context, known, first.entries) : undefined
   // The last entries of a closed workflow may have come after the first read.
-  const entries = seen?.closed === undefined ? first : await readAll()
+  const { entries, unreadable } = seen?.closed === undefined ? first : await readAll()
   const recorded = statusFromRecord(entries) ?? known
+  const hasGaps = isCutShort({ entries, unreadable })
   const [{ status, newest, unsettled, isUndecided }, checkpoints] = await Promise.all([
-    present(context, { recorded, entries, seen }),
+    present(context, { recorded, entries, seen, hasGaps }),
     listCheckpoints(store, jobId, seenBefore.checkpoints),
   ])
+  const lost = status.state === 'succeeded' ? await lostOf(store, jobId, entries) : null
   const line = status.reason === 'waiting-for-capacity' ? await readLine(store) : undefined
   const isClosed = seen?.closed !== undefined && !isUndecided
   return joinView({
@@ -61,8 +63,40 @@ export async function readView(
     recoveries: recoveriesOf(entries, newest),
     endedAtMs: endOf(entries, status) ?? seen?.closedAtMs,
     uiUrl: uiUrlOf(config, jobWorkflowId(jobId), status.runId),
+    unreadable,
+    lost,
+    isCostUnknown: hasGaps && seen?.status === undefined,
     waiters: line === undefined ? undefined : line.waiters,
     nowMs: context.now(),
+  })
+}
+
+/** Says which artifacts of the record the store does not hold. */
+async function lostOf(
+  store: ObjectStore,
+  jobId: string,
+  entries: readonly RecordEntry[],
+): Promise<string | null> {
+  const hasNamed = entries.some((entry) => entry.kind === 'settled' && entry.data.artifacts.length > 0)
+  if (!hasNamed) return null
+  return lostInWords(lostArtifacts(entries, await artifactVersions(store, jobId)))
+}
+
+/**
+ * The state of a job whose submission cannot be read, from Temporal alone. Throws `not-found` for an unknown job, and `unavailable` if
+ * nothing describes it.
+ */
+async function statusWithoutRecord(
+  context: Context,
+  jobId: string,
+  { entries, unreadable }: RecordSurvey,
+): Promise<JobStatus> {
+  const told = await statusInTemporal(context, jobId)
+  if (told !== undefined) return told
+  if (entries.length === 0 && unreadable.length === 0) throw await noSuchJob(context, jobId)
+  const names = unreadable.length === 0 ? ['record/000000.json'] : unreadable
+  throw new CrucibleError('unavailable', `${gapsInWords(names)} Temporal does not know ${jobId} either.`, {
+    hint: '`crucible logs`, `crucible artifacts` and `crucible checkpoints` show what else is stored.',
   })
 }
 
@@ -83,14 +117,20 @@ async function present(
     recorded,
     entries,
     seen,
-  }: { recorded: JobStatus; entries: readonly RecordEntry[]; seen: WorkflowState | undefined },
+    hasGaps,
+  }: {
+    recorded: JobStatus
+    entries: readonly RecordEntry[]
+    seen: WorkflowState | undefined
+    hasGaps: boolean
+  },
 ): Promise<Judged> {
   const told = seen?.status
   if (
     seen?.closed !== undefined &&
     !(told !== undefined && isFinal(told.state) && !isFinal(recorded.state))
   ) {
-    const judged = await judgeClosed(store, { recorded, entries, seen, nowMs: now() })
+    const judged = await judgeClosed(store, { recorded, entries, seen, nowMs: now(), hasGaps })
     return { ...judged, status: { ...judged.status, ...defined({ runId: told?.runId }) } }
   }
   // A final status may be older than the latest records of the attempt.

@@ -2,17 +2,18 @@ import { isFinal } from '../../core/job/job'
 import type { JobStatus } from '../../core/messages'
 import type { RecordEntry } from '../../core/job/record'
 import { eachOf } from '../../storage/parallel'
-import { readRecord, readRecords } from '../../storage/record'
+import { Gaps } from '../../storage/json'
+import { layout } from '../../storage/layout'
+import { readRecord, hasRecord, surveyRecords, type RecordSurvey } from '../../storage/record'
 import { newestSubmissions } from '../../storage/submissions'
 import type { ObjectStore } from '../../storage/store'
-import { ENTRIES_PER_ATTEMPT, resultOf, statusFromRecord, submissionOf } from './history'
+import { ENTRIES_PER_ATTEMPT, isCutShort, resultOf, statusFromRecord, submissionOf } from './history'
 import { judgeClosed } from './closed'
 import type { AttemptDocumentsRead, Unsettled } from './view'
 import { FORGOTTEN, mayStart } from './workflow-state'
 
 /** A job as its record, and the documents of its last attempt, describe it. */
-export interface RecordedJob {
-  entries: RecordEntry[]
+export interface RecordedJob extends RecordSurvey {
   status: JobStatus
   newest?: AttemptDocumentsRead | undefined
   unsettled?: Unsettled | undefined
@@ -43,6 +44,8 @@ export interface RecordedJobs {
   isCutShort: boolean
   /** Jobs that Temporal may know: it did not answer. */
   undecided: string[]
+  /** Jobs whose submission cannot be read, so that nothing is known of them. */
+  unreadable: string[]
 }
 
 /** Returns jobs that only the record knows, newest first. */
@@ -52,13 +55,16 @@ export async function recordedJobs(
 ): Promise<RecordedJobs> {
   const jobs: RecordedJob[] = []
   const undecided: string[] = []
+  const unreadable: string[] = []
   let page: string[] = []
   let readTotal = 0
   const readPage = async (): Promise<void> => {
-    const read = await eachOf(page, (jobId) => readJob(store, jobId))
+    const read = await eachOf(page, async (jobId) => (await readJob(store, jobId)) ?? lostJob(store, jobId))
     page = []
     for (const job of read) {
-      if (job === undefined || jobs.length === limit) continue
+      if (jobs.length === limit) continue
+      if (typeof job === 'string') unreadable.push(job)
+      if (job === undefined || typeof job === 'string') continue
       if (resultOf(job.entries) === undefined) {
         const isGone = await isForgotten(job.status.id)
         if (isGone === undefined) undecided.push(job.status.id)
@@ -70,38 +76,51 @@ export async function recordedJobs(
   }
   for await (const jobId of newestSubmissions(store)) {
     if (jobs.length === limit || readTotal === READ_MAX)
-      return { jobs, isCutShort: jobs.length < limit, undecided }
+      return { jobs, isCutShort: jobs.length < limit, undecided, unreadable }
     if (known.has(jobId)) continue
     readTotal += 1
     page.push(jobId)
     if (page.length === Math.min(PAGE, READ_MAX)) await readPage()
   }
   await readPage()
-  return { jobs, isCutShort: false, undecided }
+  return { jobs, isCutShort: false, undecided, unreadable }
 }
 
 /** State from the last entries of a record and the first one. */
-export async function readLastEntries(store: ObjectStore, jobId: string): Promise<RecordEntry[]> {
-  const entries = await readRecords(store, jobId, { last: ENTRIES_PER_ATTEMPT })
-  if (submissionOf(entries) !== undefined) return entries
-  const first = await readRecord(store, jobId, 0)
-  return first === undefined ? entries : [first, ...entries]
+export async function readLastEntries(store: ObjectStore, jobId: string): Promise<RecordSurvey> {
+  const last = await surveyRecords(store, jobId, { last: ENTRIES_PER_ATTEMPT })
+  const { entries, unreadable } = last
+  const name = layout.record(jobId, 0).slice(layout.job(jobId).length)
+  if (submissionOf(entries) !== undefined || unreadable.includes(name)) return last
+  const gaps = new Gaps()
+  const first = await gaps.read(name, () => readRecord(store, jobId, 0))
+  return {
+    entries: first === undefined ? entries : [first, ...entries],
+    unreadable: [...gaps.names, ...unreadable],
+  }
+}
+
+/** The id of a job that has a record without a readable submission. */
+async function lostJob(store: ObjectStore, jobId: string): Promise<string | undefined> {
+  return (await hasRecord(store, jobId)) ? jobId : undefined
 }
 
 async function readJob(store: ObjectStore, jobId: string): Promise<RecordedJob | undefined> {
-  const entries = await readLastEntries(store, jobId)
-  const status = statusFromRecord(entries)
-  return status && { entries, status }
+  const survey = await readLastEntries(store, jobId)
+  const status = statusFromRecord(survey.entries)
+  return status && { ...survey, status }
 }
 
 /** A job without a workflow: a new one may be about to start. */
 async function judgedWithoutWorkflow(
   store: ObjectStore,
-  { entries, status: recorded }: RecordedJob,
+  { entries, unreadable, status: recorded }: RecordedJob,
   nowMs: number,
 ): Promise<RecordedJob> {
-  if (mayStart(recorded, entries, nowMs)) return { entries, status: recorded }
-  return { entries, ...(await judgeClosed(store, { recorded, entries, seen: FORGOTTEN, nowMs })) }
+  const hasGaps = isCutShort({ entries, unreadable })
+  if (mayStart(recorded, entries, nowMs)) return { entries, unreadable, status: recorded }
+  const judged = await judgeClosed(store, { recorded, entries, seen: FORGOTTEN, nowMs, hasGaps })
+  return { entries, unreadable, ...judged }
 }
 
 /** The end of a job according to its record. */

@@ -33,6 +33,8 @@ export interface AttemptDocumentsRead {
   billing?: Billing | undefined
   /** Length of the lease; missing before the first one. */
   leaseMs?: number | undefined
+  /** Names of documents that cannot be read; missing without any. */
+  unreadable?: readonly string[]
 }
 
 /** An attempt that ended without a settlement, which would know its cost. */
@@ -53,6 +55,12 @@ export interface SummaryFacts {
   endedAtMs: number | undefined
   /** Problem that Temporal reports. */
   trouble?: TroubleView | null
+  /** Names of entries of the record that cannot be read. */
+  unreadable?: readonly string[] | undefined
+  /** Says which artifacts are lost; null without any. */
+  lost?: string | null
+  /** Whether entries that cannot be read may contain costs. */
+  isCostUnknown?: boolean | undefined
   /** The waiting jobs, from the store; missing if it was not read. */
   waiters?: readonly Waiter[]
   nowMs: number
@@ -128,7 +136,25 @@ export function joinSummary(facts: SummaryFacts, attempts = attemptsOf(facts)): 
         : { backend: last.backend, capacityType: last.capacityType, realised: last.realised },
     attemptsTotal: status.attemptsTotal,
     warning: last === undefined ? null : standingWarning(last),
+    incomplete: incompleteIn(facts),
   }
+}
+
+function incompleteIn({ unreadable = [], newest, lost = null }: SummaryFacts): string | null {
+  const ofAttempt = (newest?.unreadable ?? []).map((name) => `attempts/${newest!.attempt}/${name}`)
+  const gaps = [gapsInWords([...unreadable, ...ofAttempt]), lost].filter((gap) => gap !== null)
+  return gaps.length === 0 ? null : gaps.join(' ')
+}
+
+/** Documents that a remark lists. */
+const NAMED_MAX = 5
+
+/** Says which documents of a job cannot be read; null without any. */
+export function gapsInWords(names: readonly string[]): string | null {
+  if (names.length === 0) return null
+  const more = names.length > NAMED_MAX ? [`${names.length - NAMED_MAX} more`] : []
+  const shown = [...names.slice(0, NAMED_MAX), ...more].join(', ')
+  return `Documents of the job cannot be read, and what only they contain is unknown: ${shown}.`
 }
 
 /** The warning of an attempt, unless it has ended with it. */
@@ -199,7 +225,8 @@ function stateOf(
   if (last.phase !== null && last.phase in PREPARING)
     return { state: 'provisioning', reason: 'starting', message: PREPARING[last.phase]! }
   // Without the attempt's documents, its progress is unknown.
-  if (state === 'provisioning' || newest === undefined) return { state, reason, message }
+  const isUnknown = newest === undefined || newest.unreadable?.includes('beat.json') === true
+  if (state === 'provisioning' || isUnknown) return { state, reason, message }
   // During a pause, the job's own message explains the wait.
   return reason === 'under-way' || reason === 'training'
     ? { state: 'provisioning', reason: 'launching', message: 'Getting a machine.' }
@@ -275,14 +302,15 @@ function attemptView(
 }
 
 /** Nothing is billed before the launch; a machine that reports without a document has an unknown price. */
-function costBeforeLaunch({ beat, metered }: AttemptDocumentsRead): MicroUsd | null {
-  return metered?.costMicroUsd ?? (beat === undefined ? 0 : null)
+function costBeforeLaunch({ beat, metered, unreadable }: AttemptDocumentsRead): MicroUsd | null {
+  return metered?.costMicroUsd ?? (beat === undefined && unreadable === undefined ? 0 : null)
 }
 
 function costNow(
-  { metered, billing }: AttemptDocumentsRead,
+  { metered, billing, unreadable }: AttemptDocumentsRead,
   { realised, launchedAtMs, nowMs }: { realised: RealisedOffer; launchedAtMs: number; nowMs: number },
-): MicroUsd {
+): MicroUsd | null {
+  if (unreadable?.includes('billing.json') === true) return null
   if (billing?.fromAtMs === null) return 0
   const { priceMicroUsdPerHour, billedAtLeastMs, billedInStepsOfMs } = realised
   const fromAtMs = billing?.fromAtMs ?? launchedAtMs
@@ -359,7 +387,11 @@ function costOf(facts: SummaryFacts, attempts: AttemptView[]): CostView {
 }
 
 /** The cost of the settled attempts, and that of the last one unless it is among them. */
-function spentBy({ status, unsettled }: SummaryFacts, last: AttemptView | undefined): MicroUsd | null {
+function spentBy(
+  { status, unsettled, isCostUnknown }: SummaryFacts,
+  last: AttemptView | undefined,
+): MicroUsd | null {
+  if (isCostUnknown === true) return null
   const isIncluded = last === undefined || (isAttemptOver(last) && unsettled?.attempt !== last.number)
   if (isIncluded) return status.spentMicroUsd
   return last.costMicroUsd === null ? null : status.spentMicroUsd + last.costMicroUsd

@@ -5,6 +5,7 @@ import type { Context } from '../context'
 import { CrucibleError } from '../errors'
 import { findJob } from './find-job'
 import { noSuchJob } from './read-view'
+import { gapsInWords } from './view'
 
 /**
  * Each decision about a job, explained from its record, or one of them. Throws `usage` for a decision that the job does not have, and
@@ -17,7 +18,13 @@ export async function explainDecisions(
 ): Promise<JobExplained> {
   const { explainJob } = require('../../service/why') as typeof service
   const jobId = await findJob(context, meant)
-  return orThrow(context, meant, await explainJob(context.store, jobId, { decision }))
+  const { unreadable, ...explained } = await orThrow(
+    context,
+    meant,
+    await explainJob(context.store, jobId, { decision }),
+  )
+  context.gaps.push(...[gapsInWords(unreadable)].filter((gap) => gap !== null))
+  return explained
 }
 
 /** A recorded plan of a job, the last one if `decision` is missing, decided again from changed inputs. Nothing happens to the job. */

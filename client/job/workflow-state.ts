@@ -6,7 +6,7 @@ import { STATUS_QUERY, type JobStatus } from '../../core/messages'
 import { attemptWorkflowId, jobWorkflowId } from '../../core/queues'
 import { MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import { isOpenStatus } from '../../core/workflow-status'
-import { stateInTemporal, type StateKnown } from '../attributes'
+import { attributeOf, stateInTemporal, type StateKnown } from '../attributes'
 import type { Context } from '../context'
 import { isTemporals } from '../errors'
 import type { TroubleView } from './job-view'
@@ -57,6 +57,29 @@ export async function askWorkflow(
     return { ...seen, status }
   } catch (error) {
     return isTemporals(error, 'WorkflowNotFoundError') ? FORGOTTEN : undefined
+  }
+}
+
+/** The state of a job from its workflow and its search attributes, without the store; `undefined` if the server does not know or answer. */
+export async function statusInTemporal(context: Context, jobId: string): Promise<JobStatus | undefined> {
+  const seen = await askWorkflow(context, jobId, 0)
+  if (seen === undefined || seen.closed === 'FORGOTTEN') return undefined
+  if (seen.status !== undefined) return seen.status
+  const client = await context.temporal()
+  const execution = await ask(client, () => client.workflow.getHandle(jobWorkflowId(jobId)).describe())
+  const { state, reason } = stateInTemporal(execution) ?? { state: 'running', reason: null }
+  return {
+    id: jobId,
+    name: attributeOf(execution, 'name') || jobId,
+    owner: attributeOf(execution, 'owner'),
+    state,
+    reason: reason ?? 'unclassified',
+    message: 'According to Temporal.',
+    submittedAtMs: execution.startTime.getTime(),
+    spentMicroUsd: 0,
+    attempts: [],
+    attemptsTotal: 0,
+    placementReasons: [],
   }
 }
 

@@ -65,6 +65,7 @@ function shown(fields: Partial<JobView>): string[] {
     name: 'train',
     owner: 'somebody',
     workflowId: `job/${JOB}`,
+    incomplete: null,
     state: 'running',
     reason: 'training',
     message: 'Training.',

@@ -5,6 +5,7 @@ import { homedir, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DAY_MS } from '../../core/time/time'
+import { layout } from '../../storage/layout'
 import { openStore } from '../../storage/open-store'
 import { StoreError, type ObjectStore } from '../../storage/store'
 import { SmallDisk } from '../chaos/disk'
@@ -125,6 +126,35 @@ describe('file store', () => {
     await fs.symlink('/', join(root, 'everything'))
     expect(await keys()).toEqual(['a'])
     expect(await store.listFolders('')).toEqual([])
+  })
+
+  it('writes nothing into an empty mount point, or into the store of another deployment', async () => {
+    await store.put(layout.deployment(), '{"id":"dep-0123456789"}')
+    store.belongTo!('dep-0123456789')
+    await store.put('a', '')
+    await fs.rename(root, `${root}-away`)
+    await fs.mkdir(root)
+    try {
+      const writes = (): Promise<unknown>[] => [
+        store.put('b', ''),
+        store.putIfAbsent('b', ''),
+        store.delete('a'),
+      ]
+      for (const call of [...writes(), store.get('a'), keys()])
+        await expect(call).rejects.toMatchObject({ isTransient: true, code: 'NO_MARK' })
+      expect(await fs.readdir(root)).toEqual([])
+      await fs.writeFile(join(root, layout.deployment()), '{"id":"dep-zzzzzzzzzz"}')
+      for (const call of writes())
+        await expect(call).rejects.toThrow(
+          /belongs to another deployment \(dep-zzzzzzzzzz, expected dep-0123456789\)/,
+        )
+      expect(await fs.readdir(root)).toEqual([layout.deployment()])
+    } finally {
+      await fs.rm(root, { recursive: true })
+      await fs.rename(`${root}-away`, root)
+    }
+    await store.put('b', '')
+    expect(await keys()).toEqual(['a', 'b', layout.deployment()])
   })
 
   it('says that the store does not answer when its folder is gone, rather than that it is empty', async () => {

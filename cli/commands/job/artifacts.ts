@@ -6,6 +6,7 @@ import { CrucibleError } from '../../../client/errors'
 import { findJob } from '../../../client/job/find-job'
 import { countArgument } from '../../kit/arguments'
 import type { Cli } from '../../cli'
+import { tellGaps } from '../../kit/gaps'
 import { examples } from '../../examples'
 import { bytes, NOTHING, plural } from '../../kit/words'
 
@@ -75,7 +76,8 @@ async function artifacts(
           isForced: force === true,
           ...filter,
         })
-  out.json({ id, artifacts: found, folder: target })
+  out.json({ id, artifacts: found, folder: target, incomplete: tellGaps(cli, context.gaps) })
+  if (found.length === 0 && context.gaps.length > 0) return
   if (found.length === 0) return out.line(`${id} has no artifacts.`)
   out.table(
     ['PATH', 'SIZE', 'SHA-256', 'ATTEMPT', 'OLDER'],

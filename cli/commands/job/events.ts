@@ -6,6 +6,7 @@ import { formatInstant } from '../../../core/time/time'
 import type { Cli } from '../../cli'
 import { continuationLines } from '../../job/continuation'
 import { examples } from '../../examples'
+import { tellGaps } from '../../kit/gaps'
 import { NOTHING } from '../../kit/words'
 import type * as clientEvents from '../../../client/job/events'
 
@@ -43,6 +44,7 @@ async function events(cli: Cli, meant: string, isWhole: boolean): Promise<void> 
     events: story,
     continuation,
     record: isWhole ? await recordOf(context, jobId) : undefined,
+    incomplete: tellGaps(cli, context.gaps),
   })
   cli.out.table(
     ['WHEN', 'ATTEMPT', 'WHAT'],

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { isCoded } from '../../../core/errors'
 import { CrucibleError } from '../../../client/errors'
-import { findJob } from '../../../client/job/find-job'
+import { findOpenJob } from '../../../client/job/find-open'
 import { extend } from '../../../client/updates'
 import type { ExtendUpdate } from '../../../core/messages'
 import type { Cli } from '../../cli'
@@ -33,7 +33,7 @@ export function define(command: Command, cli: Cli): void {
 async function run(cli: Cli, meant: string, options: Options): Promise<void> {
   const update = updateOf(options, cli.now())
   const context = cli.context()
-  const id = await findJob(context, meant)
+  const id = await findOpenJob(context, meant)
   const { message } = await extend(context, id, update)
   cli.out.json({ id, message, ...update })
   cli.out.line(`${id}: ${message}`)

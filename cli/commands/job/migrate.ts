@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { findJob } from '../../../client/job/find-job'
+import { findOpenJob } from '../../../client/job/find-open'
 import { migrate } from '../../../client/updates'
 import type { BackendChoice } from '../../../core/offer'
 import { backendArgument } from '../../kit/arguments'
@@ -27,7 +27,7 @@ export function define(command: Command, cli: Cli): void {
 
 async function run(cli: Cli, meant: string, to: BackendChoice | undefined): Promise<void> {
   const context = cli.context()
-  const id = await findJob(context, meant)
+  const id = await findOpenJob(context, meant)
   const { message } = await migrate(context, id, to === undefined ? {} : { to })
   cli.out.json({ id, message })
   cli.out.line(`${id}: ${message}`)

@@ -9,6 +9,7 @@ import { formatUsd } from '../../../core/money/money'
 import { formatDuration, formatInstant } from '../../../core/time/time'
 import { isLineMessage, lineInWords } from '../../../core/job/waiting'
 import type { Cli } from '../../cli'
+import { tellGaps } from '../../kit/gaps'
 import { continuationLines } from '../../job/continuation'
 import { examples } from '../../examples'
 import type { Output } from '../../kit/output'
@@ -49,6 +50,7 @@ async function show(cli: Cli, meant: string, isWatched: boolean): Promise<void> 
   const jobId = await findJob(context, meant)
   if (!isWatched) {
     const view = await readView(context, jobId)
+    tellGaps(cli, view.incomplete === null ? [] : [view.incomplete])
     cli.out.json(view)
     if (!view.isLive) cli.saysUnknown()
     return renderWhole(cli, view)

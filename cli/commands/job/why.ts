@@ -4,6 +4,7 @@ import type { WhatIf } from '../../../core/job/what-if'
 import type * as clientWhy from '../../../client/job/why'
 import { countArgument, whatIfArgument } from '../../kit/arguments'
 import type { Cli } from '../../cli'
+import { tellGaps } from '../../kit/gaps'
 import { examples } from '../../examples'
 import { showDecisions, showWhatIf } from '../../job/why-text'
 
@@ -60,6 +61,6 @@ async function why(cli: Cli, job: string, { decision, whatIf }: Options): Promis
     return showWhatIf(cli.out, answer.whatIf)
   }
   const explained = await explainDecisions(context, job, { decision })
-  cli.out.json(explained)
+  cli.out.json({ ...explained, incomplete: tellGaps(cli, context.gaps) })
   showDecisions(cli.out, explained)
 }

@@ -139,6 +139,7 @@ describe('a table on a screen of 80 columns', () => {
       name: 'train',
       owner: 'somebody',
       workflowId: `job/${JOB}`,
+      incomplete: null,
       state: 'running',
       reason: 'training',
       message: 'Training.',

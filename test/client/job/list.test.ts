@@ -200,7 +200,7 @@ describe('the list of jobs', () => {
     const away = () => Promise.reject(new StoreError('the disk is gone', { isTransient: true }))
     Object.assign(world.store, { get: away, list: () => ending(away), head: away })
     expect(await listJobs(world.context)).toMatchObject([{ id: 'job-known', state: 'running' }])
-    expect(notes).toEqual([expect.stringMatching(/does not answer \(the disk is gone\): progress, cost/)])
+    expect(notes).toEqual([expect.stringMatching(/does not answer \(the disk is gone\)\. Progress, cost/)])
   })
 
   it('does not wait long for a store that hangs', async () => {

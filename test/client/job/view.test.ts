@@ -305,6 +305,7 @@ describe('a job joined from workflow, record and beat', () => {
       isLive: true,
       checkpoints: { newest: null, state: null, count: 0 },
       warning: null,
+      incomplete: null,
       attempts: [],
       trackers: [],
       recoveries: [],

@@ -19,6 +19,21 @@ class FileStoreTest(FolderTest):
     def left_over(self):
         return os.listdir(self.at(".tmp"))
 
+    def test_writes_only_into_a_root_with_the_mark_of_its_deployment(self):
+        store = FileStore(self.folder, is_marked=True)
+        self.assertRaisesRegex(StoreError, "is empty or was emptied", store.put, "a", b"1")
+        self.assertRaises(StoreError, store.get, "a")
+        self.assertEqual(os.listdir(self.folder), [])
+        mark = os.path.join(self.folder, "deployment.json")
+        for deployment in ("dep-0123456789", "dep-zzzzzzzzzz"):
+            with open(mark, "w") as file:
+                file.write('{"id": "%s"}' % deployment)
+            if deployment == "dep-0123456789":
+                store.put("a", b"1")
+        self.assertRaisesRegex(StoreError, "another deployment", store.put, "b", b"1")
+        self.assertRaisesRegex(StoreError, "another deployment", store.put_if_absent, "b", b"1")
+        self.assertRaisesRegex(StoreError, "another deployment", store.delete, "a")
+
     def test_puts_gets_lists_and_deletes(self):
         self.store.put("jobs/a/one", b"1")
         self.store.put("jobs/a/one", b"11")
