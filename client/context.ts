@@ -33,7 +33,7 @@ export class Context {
   #store: ObjectStore | undefined
   #client: Promise<temporal.Client> | undefined
   #isClosing = false
-  /** Sentences about documents that could not be read, each of which is missing in an answer. */
+  /** Sentences about documents that could not be read, whose content an answer lacks. */
   readonly gaps: string[] = []
 
   constructor(

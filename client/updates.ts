@@ -95,7 +95,7 @@ export async function cancel(
 ): Promise<UpdateReceipt> {
   const client = await context.temporal()
   const known = await describeWorkflow(client, jobId)
-  // Temporal alone knows an open job: a store that is away or damaged must not prolong its spending.
+  // Temporal alone knows an open job: a store that is away or damaged must not keep it running.
   if (known === undefined || !isOpenStatus(known.status.name)) {
     const state = (known && stateInTemporal(known)?.state) ?? (await recordedView(context, jobId))?.state
     if (state === undefined) throw gone(jobId, undefined)

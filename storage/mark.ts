@@ -25,7 +25,7 @@ export function unmarkedStore(url: string): StoreError {
 }
 
 /** The place has the mark of another deployment. */
-export function foreignStore(
+function foreignStore(
   url: string,
   { found, expected }: { found: string; expected: string },
 ): StoreError {

@@ -12,7 +12,7 @@ import { chosen } from '../support/selection'
 import { World } from './outside'
 
 /**
- * Every kind of document of a job, with every kind of damage, as each command shows it: the damage is told about its own job, nothing is
+ * Every kind of document of a job, with every kind of damage, as each command shows it: the damage is reported for its own job, nothing is
  * invented in its place, and what ends spending works.
  */
 
@@ -193,7 +193,7 @@ const FEW = CASES.filter((_, index) => index % 7 === 0)
 describe.each(chosen(CASES, FEW))(
   'the $kind of a job that is $job, $damage,',
   ({ isRunning, kind, damage }) => {
-    it('is told about its own job, and stops no command', async () => {
+    it('is reported for its own job, and stops no command', async () => {
       await prepare(isRunning)
       const [before] = [await rows()]
       const path = join(world.folder, 'store', KINDS[kind]!)

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from '@jest/globals'
@@ -26,7 +26,7 @@ describe('the store of a worker', () => {
     expect(await openOwnStore(store, claim(folder, 'dep-zzzzzzzzzz'))).toBe(id)
   })
 
-  it('is not made again when its disk is away: a missing folder and an empty one are told apart', async () => {
+  it('is not made again when its disk is away: a missing folder and an empty one have different messages', async () => {
     const folder = testFolder('own-store')
     const missing = openStore(pathToFileURL(join(folder, 'missing')).href)
     await expect(openOwnStore(missing, claim(folder, STORE_OWNER))).rejects.toThrow(
@@ -45,7 +45,7 @@ describe('the store of a worker', () => {
     const input = { jobId: 'job-a', spec: SPEC, deployment: STORE_OWNER, submittedAtMs: 1 }
     await putDocument(before, layout.record('job-a', 0), { seq: 0, atMs: 1, kind: 'submitted', data: input })
     await noteSubmission(before, input)
-    await before.delete(layout.deployment())
+    await rm(join(root, layout.deployment()))
     const store = openStore(pathToFileURL(root).href)
     const stranger = claim(testFolder('stranger'))
     await expect(openOwnStore(store, stranger)).rejects.toThrow(/is empty or was emptied/)
