@@ -45,7 +45,7 @@ export interface StoreClaim {
 }
 
 /**
- * The deployment of a worker's store. Only a store of which neither its own mark nor the Temporal server knows a deployment is new: it is
+ * The deployment of a worker's store. Only a store is new whose deployment neither its own mark nor the Temporal server knows: it is
  * made and marked. A store that has lost its mark, and has jobs and the record of this worker's key, gets the mark of its newest job
  * again. Any other place is an unmounted disk or an emptied store, and throws a `StoreError` that says which.
  */

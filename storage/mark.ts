@@ -25,10 +25,7 @@ export function unmarkedStore(url: string): StoreError {
 }
 
 /** The place has the mark of another deployment. */
-function foreignStore(
-  url: string,
-  { found, expected }: { found: string; expected: string },
-): StoreError {
+function foreignStore(url: string, { found, expected }: { found: string; expected: string }): StoreError {
   return new StoreError(
     `The object store ${url} belongs to another deployment (${found}, expected ${expected}): correct CRUCIBLE_STORE, or mount the right disk.`,
     { isTransient: true, code: CODES.foreignStore },

@@ -26,6 +26,7 @@ import {
   type RecordedJobs,
 } from './recorded-jobs'
 import { StoreReads } from '../store-reads'
+import { damageGaps, namesOf, storeGap } from './list-gaps'
 import { gapsInWords, isAttemptOver, joinSummary, type SummaryFacts } from './view'
 import { describeJob, isForgotten } from './workflow-state'
 
@@ -100,32 +101,6 @@ export async function listWithGaps(context: Context, filter: ListFilter = {}): P
 /** The search attributes decide about open jobs; those of a workflow that was ended from outside are not its state. */
 function isWanted({ states = [] }: ListFilter, state: JobState | null): boolean {
   return states.length === 0 || (state !== null && (!isFinal(state) || states.includes(state)))
-}
-
-/** Jobs with documents that cannot be read, and jobs that are missing for that reason. */
-function damageGaps(jobs: readonly JobSummary[], missing: readonly string[]): string[] {
-  const damaged = jobs.filter(({ incomplete }) => incomplete !== null).map(({ id }) => id)
-  return [
-    ...(damaged.length === 0
-      ? []
-      : [
-          `Documents of ${namesOf(damaged)} cannot be read (\`crucible show JOB\` names them): parts are unknown.`,
-        ]),
-    ...(missing.length === 0 ? [] : [`The record of ${namesOf(missing)} cannot be read: missing here.`]),
-  ]
-}
-
-/** Jobs that a remark lists. */
-const NAMED_MAX = 5
-
-function namesOf(jobIds: readonly string[]): string {
-  const more = jobIds.length - NAMED_MAX
-  return `${jobIds.slice(0, NAMED_MAX).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
-}
-
-function storeGap({ config }: Context, { trouble = '', isElsewhere }: StoreReads): string {
-  const what = isElsewhere ? trouble : `The store ${config.home.storeUrl} does not answer (${trouble}).`
-  return `${what} Progress, cost and some states are unknown, jobs that Temporal no longer keeps are missing, and others may not be of this deployment.`
 }
 
 /** The jobs alone; a remark says what is missing. */

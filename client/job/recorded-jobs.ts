@@ -1,6 +1,5 @@
 import { isFinal } from '../../core/job/job'
 import type { JobStatus } from '../../core/messages'
-import type { RecordEntry } from '../../core/job/record'
 import { eachOf } from '../../storage/parallel'
 import { Gaps } from '../../storage/json'
 import { layout } from '../../storage/layout'

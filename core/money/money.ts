@@ -1,11 +1,11 @@
+import { withoutEnd } from '../trim'
+
 /**
  * Money is an integer number of micro-dollars (1 USD = 1_000_000), so that sums over many attempts are exact.
  * `Number.MAX_SAFE_INTEGER` micro-dollars are nine billion dollars: no amount met here comes near it.
  *
  * @public
  */
-import { withoutEnd } from '../trim'
-
 export type MicroUsd = number
 
 export const MICRO_USD_PER_USD = 1_000_000

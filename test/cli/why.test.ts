@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { microUsd } from '../../core/money/money'
 import type { RecordKind } from '../../core/job/record'
 import { HOUR_MS } from '../../core/time/time'

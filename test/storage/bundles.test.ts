@@ -19,7 +19,6 @@ import {
 } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { extract, list } from 'tar'
 import { BUNDLE_LIMITS, packBundle, storeBundle, type Bundle, type BundleLimits } from '../../storage/bundles'
 import { markedStore } from '../support/marked-store'

@@ -259,7 +259,7 @@ describe('a download', () => {
 })
 
 describe('openStore', () => {
-  it('makes the folder only when it is told to, whatever is in its name', async () => {
+  it('makes the folder only when asked to, whatever is in its name', async () => {
     const path = join(root, 'new folder', 'with %, # and ü')
     const opened = openStore(pathToFileURL(`${path}/`).href)
     await expect(opened.put('a', 'x')).rejects.toMatchObject({ code: 'NO_ROOT' })

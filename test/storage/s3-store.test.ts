@@ -1,11 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { CODES } from '../../core/errors'
 import { CHECKPOINT_PARSERS } from '../../intake/documents'
 import { newestGoodCheckpoint, verifyCheckpoint, type BadFile } from '../../storage/checkpoints'
 import { copyCheckpoint } from '../../storage/copy-checkpoint'
+import { readDeployment } from '../../storage/deployment'
+import { layout } from '../../storage/layout'
 import { openStore } from '../../storage/open-store'
 import { makeClient } from '../../storage/s3/client'
 import { copyWithin } from '../../storage/s3/copy'
@@ -250,6 +253,29 @@ describe('an S3 store on a bad way', () => {
         status: 'rejected',
         reason: { isTransient: false, code: 'NoSuchBucket' },
       })
+  })
+
+  it('writes nothing into a bucket that was emptied, and reports nothing in it as absent', async () => {
+    const prefix = randomUUID()
+    const [own, other] = [0, 1].map(() => open(`s3://${BUCKET}/${prefix}?endpoint=${server.url}`))
+    await other!.put(layout.deployment(), '{"id":"dep-0000000000"}')
+    expect(await readDeployment(own!)).toBe('dep-0000000000')
+    await own!.put('jobs/a', 'a')
+    await other!.delete(layout.deployment())
+    const late = jest.spyOn(performance, 'now').mockReturnValue(performance.now() + 31_000)
+    try {
+      for (const ask of [
+        () => own!.put('jobs/b', 'b'),
+        () => own!.putIfAbsent('jobs/b', 'b'),
+        () => own!.get('jobs/c'),
+      ])
+        await expect(ask()).rejects.toMatchObject({ isTransient: true, code: CODES.noMark })
+    } finally {
+      late.mockRestore()
+    }
+    await other!.put(layout.deployment(), '{"id":"dep-1111111111"}')
+    await expect(own!.get('jobs/c')).rejects.toMatchObject({ code: CODES.foreignStore })
+    expect(await other!.head('jobs/b')).toBeUndefined()
   })
 
   async function begin(key: string, part?: Buffer): Promise<void> {

@@ -212,6 +212,19 @@ describe('a look at a job', () => {
     expect(connect).not.toHaveBeenCalled()
   })
 
+  it('says which artifacts of a finished job the store no longer holds', async () => {
+    await world.submitted()
+    await world.planned(1)
+    const artifact = (path: string) => ({ path, sizeBytes: 3, sha256: 'a'.repeat(64) })
+    await world.settled(1, { artifacts: [artifact('kept.txt'), artifact('out/lost.txt')] })
+    await world.store.put(`${layout.artifactsOf(JOB, 1)}kept.txt`, 'all')
+    await world.finished(statusOf({ state: 'succeeded', reason: 'completed', message: 'The job is done.' }))
+    expect(await readView(world.context, JOB)).toMatchObject({
+      state: 'succeeded',
+      incomplete: "The store does not hold artifacts that the job's result names: out/lost.txt.",
+    })
+  })
+
   it('reads the record again once its workflow has closed', async () => {
     await world.submitted()
     const done = statusOf({ state: 'succeeded', reason: 'completed', message: 'The job is done.' })
