@@ -17,7 +17,7 @@ const NAMED_MAX = 10
  * open job, so the store may be away or damaged. Throws like `findJob`.
  */
 export async function findOpenJob(context: Context, meant: string): Promise<string> {
-  const client = await context.temporal()
+  const client = await connect(context, meant)
   if ((await describeWorkflow(client, meant)) !== undefined) return meant
   const open = await openJobs(client, meant)
   const [id, ...others] = open
@@ -30,6 +30,19 @@ export async function findOpenJob(context: Context, meant: string): Promise<stri
     ),
     { hint: 'Use the id of one of them.', details: { candidates: open.slice(0, NAMED_MAX) } },
   )
+}
+
+/** Without a server, the store still knows a wrong name. */
+async function connect(context: Context, meant: string): Promise<Client> {
+  try {
+    return await context.temporal()
+  } catch (error) {
+    await findJob(context, meant).catch((wrong: unknown) => {
+      if (wrong instanceof CrucibleError && (wrong.kind === 'not-found' || wrong.kind === 'usage'))
+        throw wrong
+    })
+    throw error
+  }
 }
 
 /** The workflow of a job; `undefined` if the server does not know it. */

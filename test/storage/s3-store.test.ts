@@ -270,11 +270,11 @@ describe('an S3 store on a bad way', () => {
         () => own!.get('jobs/c'),
       ])
         await expect(ask()).rejects.toMatchObject({ isTransient: true, code: CODES.noMark })
+      await other!.put(layout.deployment(), '{"id":"dep-1111111111"}')
+      await expect(own!.get('jobs/c')).rejects.toMatchObject({ code: CODES.foreignStore })
     } finally {
       late.mockRestore()
     }
-    await other!.put(layout.deployment(), '{"id":"dep-1111111111"}')
-    await expect(own!.get('jobs/c')).rejects.toMatchObject({ code: CODES.foreignStore })
     expect(await other!.head('jobs/b')).toBeUndefined()
   })
 
