@@ -9,7 +9,7 @@ import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import { DEFAULT_TIMING } from '../../core/time/timing'
 import { scheduleOf } from '../../client/retraining/schedule-handles'
 import { layout } from '../../storage/layout'
-import { readRuns, type ScheduleRevision } from '../../storage/schedules'
+import { putRevision, readRuns, type ScheduleRevision } from '../../storage/schedules'
 import { JumpingClock } from '../backends/scripted/clock'
 import { MemoryStore } from '../backends/scripted/memory-store'
 import { ReservationMarket } from '../backends/scripted/reserving/market'
@@ -285,6 +285,7 @@ export class Year {
         deployment: DEPLOYMENT_ID,
       },
     }
+    await putRevision(this.store, revision)
     const schedule = scheduleOf(revision, this.clock.now())
     await this.plane.client.schedule.create({
       scheduleId: retrainScheduleId(SCHEDULE),
