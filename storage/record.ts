@@ -116,6 +116,7 @@ function parseEntry(text: string, key: string): RecordEntry {
   }
   const whole = entry as RecordEntry
   const [, jobId = ''] = key.split('/')
+  if (typeof whole.data !== 'object' || whole.data === null) throw new Error('it has no data')
   if (layout.record(jobId, whole.seq) !== key || typeof whole.atMs !== 'number')
     throw new Error('it is not the entry of this number')
   const named = jobIn(whole)

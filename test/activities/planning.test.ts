@@ -115,7 +115,7 @@ describe('resolveJob', () => {
 
   it('refuses a job that is over, for good', async () => {
     await perform(planning(), 'resolveJob', JOB)
-    await putDocument(place.store, layout.record('job-a', 2), { seq: 2, kind: 'finished' })
+    await putDocument(place.store, layout.record('job-a', 2), { seq: 2, kind: 'finished', atMs: 1, data: {} })
     await expect(perform(planning(), 'resolveJob', JOB)).rejects.toMatchObject({
       type: 'auth',
       nonRetryable: true,
@@ -146,7 +146,12 @@ describe('plan', () => {
     const outcome = await perform(planning(), 'plan', input())
     expect(outcome).toMatchObject({
       kind: 'place',
-      order: { attemptId: 'job-a-1', capacityType: 'spot', token: 'job-a-1', storeUrl: place.store.url },
+      order: {
+        attemptId: 'job-a-1',
+        capacityType: 'spot',
+        token: 'job-a-1-dep-0123456789',
+        storeUrl: place.store.url,
+      },
       words: { summary: 'scripted spot, v100 in a, $360.00/h' },
     })
     const [record] = await readRecords(place.store, 'job-a')

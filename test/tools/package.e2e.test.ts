@@ -195,7 +195,12 @@ describe('the package', () => {
     const { address } = testServer()
     const env = { ...process.env, CRUCIBLE_HOME: home, TEMPORAL_ADDRESS: address }
     const { stdout } = await run(process.execPath, [main, 'list', '--json'], { cwd: outside, env })
-    expect(JSON.parse(stdout)).toEqual({ schema: 'crucible/1', incomplete: null, jobs: expect.any(Array) })
+    expect(JSON.parse(stdout)).toEqual({
+      schema: 'crucible/1',
+      incomplete: null,
+      jobs: expect.any(Array),
+      others: 0,
+    })
   })
 
   it(

@@ -21,6 +21,7 @@ beforeEach(() => {
   checkout.write('vitepress.js', '')
   checkout.write('knip.js', '')
   checkout.write('tools/lint-prose.mjs', '')
+  checkout.write('tools/lint-patterns.mjs', '')
   checkout.write('tools/expected-skips.json', '{"test/quick.test.ts": "no GPU"}')
   jest({ numPassedTests: 5 })
 })
@@ -51,7 +52,7 @@ async function run(...args: string[]): Promise<Outcome & { last: string }> {
 describe('npm test', () => {
   it('counts each check as one, and every test', async () => {
     const { code, last, stderr } = await run()
-    expect(last).toBe('13 passed, 0 failed, 0 skipped')
+    expect(last).toBe('14 passed, 0 failed, 0 skipped')
     expect(code).toBe(0)
     expect(stderr).toContain('jest ran')
   })
@@ -71,7 +72,7 @@ describe('npm test', () => {
       ],
     })
     const { last, stdout } = await run()
-    expect(last).toBe('10 passed, 0 failed, 1 skipped')
+    expect(last).toBe('11 passed, 0 failed, 1 skipped')
     expect(stdout).toContain('61.3 s  test/slow.test.ts\n     1.0 s  test/quick.test.ts\n')
     expect(stdout).toContain('Skipped:\n  no GPU: 1 of test/quick.test.ts\n')
   })
@@ -87,7 +88,7 @@ describe('npm test', () => {
     const testResults = ['one', 'two'].map((name) => file(`${name}.test.ts`, 'a GPU runs the demo'))
     jest({ numPassedTests: 2, testResults })
     const { code, last, stdout } = await run()
-    expect([code, last]).toEqual([1, '10 passed, 1 failed, 2 skipped'])
+    expect([code, last]).toEqual([1, '11 passed, 1 failed, 2 skipped'])
     expect(stdout).toContain('no GPU: 1 of test/one.test.ts\n  no known reason: 1 of test/two.test.ts\n')
     expect(stdout).toContain('does not name it, which fails:\n  test/two.test.ts: a GPU runs the demo\n')
   })
@@ -113,6 +114,7 @@ describe('npm test', () => {
     expect((await kept()).sort()).toEqual([
       'code only for tests',
       'docs site',
+      'expressions',
       'format',
       'lint',
       'prose',
@@ -125,6 +127,7 @@ describe('npm test', () => {
     checkout.write('docs/faq.md', '# Another page')
     expect((await kept()).sort()).toEqual([
       'code only for tests',
+      'expressions',
       'lint',
       'types',
       'types without Node',
@@ -153,30 +156,30 @@ describe('npm test', () => {
       if (last.endsWith('1 skipped')) expect(stdout).toContain('no GPU: 1 of packages/small-cloud/test/clock')
       return [stderr.includes('the suite ran'), last]
     }
-    expect(await runs('failed')).toEqual([true, '9 passed, 0 failed, 1 skipped'])
-    expect(await runs('passed')).toEqual([true, '9 passed, 0 failed, 1 skipped'])
-    expect(await runs('passed')).toEqual([false, '9 passed, 0 failed, 1 skipped'])
+    expect(await runs('failed')).toEqual([true, '10 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed')).toEqual([true, '10 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed')).toEqual([false, '10 passed, 0 failed, 1 skipped'])
     checkout.write('core/time.ts', '// another time')
-    expect(await runs('passed')).toEqual([false, '9 passed, 0 failed, 1 skipped'])
-    expect(await runs('passed', '--all')).toEqual([true, '9 passed, 0 failed, 1 skipped'])
-    expect(await runs('passed')).toEqual([true, '9 passed, 0 failed, 1 skipped'])
-    expect(await runs('passed')).toEqual([false, '9 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed')).toEqual([false, '10 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed', '--all')).toEqual([true, '10 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed')).toEqual([true, '10 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed')).toEqual([false, '10 passed, 0 failed, 1 skipped'])
     checkout.write('packages/small-cloud/src/clock.ts', '// another clock')
-    expect(await runs('failed')).toEqual([true, '9 passed, 0 failed, 1 skipped'])
-    expect(await runs('passed')).toEqual([true, '9 passed, 0 failed, 1 skipped'])
+    expect(await runs('failed')).toEqual([true, '10 passed, 0 failed, 1 skipped'])
+    expect(await runs('passed')).toEqual([true, '10 passed, 0 failed, 1 skipped'])
   })
 
   it('shows the output of the linter, and continues', async () => {
     checkout.write('tools/lint.mjs', 'console.log("line 7: no"); process.exitCode = 1')
     const { code, last, stdout } = await run()
-    expect(last).toBe('12 passed, 1 failed, 0 skipped')
+    expect(last).toBe('13 passed, 1 failed, 0 skipped')
     expect(code).toBe(1)
     expect(stdout).toContain('line 7: no')
   })
 
   it('counts tests that fail and files that do not load', async () => {
     jest({ numPassedTests: 3, numFailedTests: 2, numRuntimeErrorTestSuites: 1 }, 1)
-    expect(await run()).toMatchObject({ code: 1, last: '11 passed, 3 failed, 0 skipped' })
+    expect(await run()).toMatchObject({ code: 1, last: '12 passed, 3 failed, 0 skipped' })
   })
 
   it.each([

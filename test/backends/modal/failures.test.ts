@@ -52,7 +52,7 @@ const TROUBLES: [string, Trouble, RegExp, RegExp][] = [
   [
     'whose proxy token is bad, has expired or is of another workspace',
     answering(401, 'modal-http: incorrect credentials for proxy authorization'),
-    /^Modal refused the proxy token\.$/,
+    /^Modal refused the proxy token that ends in \w{4}\.$/,
     /^Run `crucible setup modal`\.$/,
   ],
   [
