@@ -14,7 +14,7 @@ export interface GrantRequest {
 export interface Granter {
   /** Longest duration of a grant, as far as it is known. A lease must end a drain before its grant expires. */
   readonly durationMsMax: number
-  /** How far the clock of the token service is ahead of ours, by its last answer; missing if unknown. */
+  /** How far the clock of the token service is ahead of this computer's, by its last answer; missing if unknown. */
   readonly clockOffsetMs?: number | undefined
   /** Throws a `StoreError`. */
   grant(wish: GrantRequest): Promise<Grant>

@@ -17,7 +17,7 @@ const GRANTEE = { jobId: 'job-a', attempt: 2, attemptId: 'job-a-2' }
 const AWAY = new StoreError('Could not get credentials: no answer.', { isTransient: true })
 
 let nowMs: number
-/** Our clock is wrong by this much: the token service's dates are of the true one. */
+/** The clock skew of this computer; the token service has the true time. */
 let stepMs: number
 let clockOffsetMs: number | undefined
 let wishes: number[]
