@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import {
   CopyObjectCommand,
   CreateBucketCommand,
+  DeleteObjectsCommand,
   GetBucketLifecycleConfigurationCommand,
   GetBucketLocationCommand,
   GetObjectCommand,
@@ -156,6 +157,17 @@ describe('the front of the object store', () => {
     expect(await codeOf(client.send(new GetObjectCommand({ Bucket: BUCKET, Key: 'yours/none' })))).toBe(
       'AccessDenied',
     )
+  })
+
+  it('deletes the objects of a list, whose document it writes anew', async () => {
+    const client = s3()
+    const keys = ['list/plain', 'list/a & <b> "c"', "list/ü + 'd'", 'list/other']
+    for (const Key of keys) await client.send(new PutObjectCommand({ Bucket: BUCKET, Key, Body: 'x' }))
+    const Objects = keys.slice(0, 3).map((Key) => ({ Key }))
+    const { Deleted } = await client.send(new DeleteObjectsCommand({ Bucket: BUCKET, Delete: { Objects } }))
+    expect(Deleted!.map(({ Key }) => Key)).toEqual(keys.slice(0, 3))
+    const { Contents } = await client.send(new ListObjectsV2Command({ Bucket: BUCKET, Prefix: 'list/' }))
+    expect(Contents!.map(({ Key }) => Key)).toEqual(['list/other'])
   })
 
   it('sends requests in the wrong region to the right one', async () => {

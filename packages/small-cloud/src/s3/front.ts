@@ -187,7 +187,10 @@ class Front implements Omit<StoreFront, 'ended'> {
     operation: Operation,
     content: { body: IncomingMessage | Buffer | undefined; payloadHash?: string | undefined },
   ): Promise<IncomingMessage> {
-    const onward = { method: operation.method, target: targetOf(operation), headers: headersOf(operation) }
+    const headers = headersOf(operation)
+    if (operation.kind.needsChecksum === true && Buffer.isBuffer(content.body))
+      headers['x-amz-checksum-sha256'] = Buffer.from(sha256(content.body), 'hex').toString('base64')
+    const onward = { method: operation.method, target: targetOf(operation), headers }
     return this.upstream.send({ ...onward, ...content }).catch((error: Error) => {
       throw new StoreProblem(
         'InternalError',

@@ -23,6 +23,8 @@ export interface OperationKind {
   hasMetadata?: boolean
   /** Body: an object's content, or a document that the front reads; none if missing. */
   body?: 'content' | 'document'
+  /** Whether the server takes the document only with a checksum, which the front makes of what it wrote. */
+  needsChecksum?: boolean
   /** IAM's action. */
   permission: string
 }
@@ -227,6 +229,7 @@ const BUCKETS: readonly OperationKind[] = [
     flag: 'delete',
     ignores: DOCUMENT,
     body: 'document',
+    needsChecksum: true,
     permission: 's3:DeleteObject',
   },
 ]
