@@ -5,11 +5,12 @@ import { createEc2Backend } from '../../../../backends/ec2'
 import type { Ec2Config } from '../../../../backends/ec2/config'
 import type { LaunchOutcome } from '../../../../core/activities'
 import type { FailureClass } from '../../../../core/failure'
-import type { FaultText, WorldText } from '#small-cloud'
+import type { Cloud, FaultText, WorldText } from '#small-cloud'
 import { stopClouds, testCloud, type TestCloud } from '../../../../packages/small-cloud/test/support'
 import { patiently } from '../../harness'
 import { makeOrder } from '../../orders'
 import { MemoryStore } from '../../scripted/memory-store'
+import { adoptKeys } from '../../../support/cloud-keys'
 import { CONFIG, DEFAULT_IMAGE } from '../harness'
 
 afterEach(stopClouds)
@@ -23,9 +24,13 @@ interface Stage {
   launch: (capacityType?: 'spot' | 'on-demand') => Promise<LaunchOutcome>
 }
 
-async function stage(world: WorldText = {}, changes: Partial<Ec2Config> = {}, keys = 'test'): Promise<Stage> {
+async function stage(
+  world: WorldText = {},
+  changes: Partial<Ec2Config> = {},
+  credentials?: Cloud['credentials'],
+): Promise<Stage> {
   const cloud = await testCloud({ throttling: 'off', regions: GROUP, ...world })
-  Object.assign(process.env, { AWS_ACCESS_KEY_ID: keys, AWS_SECRET_ACCESS_KEY: keys })
+  adoptKeys({ credentials: credentials ?? cloud.cloud.credentials })
   const config = {
     ...CONFIG,
     image: DEFAULT_IMAGE,
@@ -52,11 +57,11 @@ async function stage(world: WorldText = {}, changes: Partial<Ec2Config> = {}, ke
   }
 }
 
+const WORKER = { accessKeyId: 'worker', secretAccessKey: 'worker' }
 const denying = (action: string): WorldText => ({
   users: {
     worker: {
-      accessKeyId: 'worker',
-      secretAccessKey: 'worker',
+      ...WORKER,
       managed: ['AdministratorAccess'],
       policies: { no: { Statement: [{ Effect: 'Deny', Action: action, Resource: '*' }] } },
     },
@@ -105,7 +110,7 @@ describe('a fleet that launched nothing', () => {
     ['iam:PassRole', /iam:PassRole/, /CRUCIBLE_EC2_PROFILE/],
     ['ec2:RunInstances', /ec2:RunInstances .* service control policy/, /service control policy/],
   ])('for want of %s stops the job, and names the permission', async (action, message, hint) => {
-    const { launch } = await stage(denying(action), {}, 'worker')
+    const { launch } = await stage(denying(action), {}, WORKER)
     expect(await launch()).toMatchObject({
       kind: 'refused',
       failure: {
@@ -119,7 +124,7 @@ describe('a fleet that launched nothing', () => {
 
   it('for want of the spot role stops the job, and says what to run', async () => {
     const world = { linkedRoles: [], ...denying('iam:CreateServiceLinkedRole') }
-    const { launch } = await stage(world, {}, 'worker')
+    const { launch } = await stage(world, {}, WORKER)
     expect(await launch('spot')).toMatchObject({
       failure: { class: 'auth', hint: expect.stringContaining('create-service-linked-role') },
     })

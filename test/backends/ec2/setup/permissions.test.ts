@@ -46,7 +46,7 @@ afterAll(() => cloud.stop())
 
 /** Does something with the backend in the name of the worker's role only. */
 async function asWorker<T>(config: Partial<Ec2Config>, task: (backend: Backend) => Promise<T>): Promise<T> {
-  const { sts } = clientsOf(cloud.endpoint)
+  const { sts } = clientsOf(cloud.endpoint, cloud.credentials)
   const { Credentials: given } = await sts.send(
     new AssumeRoleCommand({ RoleArn: roleArn(WORKER), RoleSessionName: 'worker' }),
   )
@@ -78,7 +78,7 @@ async function decision(
   action: string,
   { resource, context }: { resource: string; context: Record<string, string> },
 ): Promise<string> {
-  const { iam } = clientsOf(cloud.endpoint)
+  const { iam } = clientsOf(cloud.endpoint, cloud.credentials)
   const { EvaluationResults } = await iam.send(
     new SimulatePrincipalPolicyCommand({
       PolicySourceArn: roleArn(role),
@@ -240,7 +240,7 @@ describe('workers that may buy', () => {
       failure: { class: 'auth' },
     })
     expect((await checked({ buyerRole })).join()).toMatch(/not permitted: .*sts:AssumeRole/)
-    const { iam } = clientsOf(cloud.endpoint)
+    const { iam } = clientsOf(cloud.endpoint, cloud.credentials)
     const buying = { RoleName: WORKER, PolicyName: 'buying' }
     const Statement = preparedTemplate({ WorkersMayBuy: 'yes' }).policiesOf(WORKER)['buying']
     const PolicyDocument = JSON.stringify({ Version: '2012-10-17', Statement })
@@ -280,7 +280,7 @@ describe('crucible doctor in the name of the worker', () => {
   })
 
   it.each(chosen(ALL, everyEighthOf(ALL)))('names %s where the role lacks it', async (action) => {
-    const { iam } = clientsOf(cloud.endpoint)
+    const { iam } = clientsOf(cloud.endpoint, cloud.credentials)
     const PolicyName = action.startsWith('s3:') ? 'store' : 'machines'
     const at = { RoleName: WORKER, PolicyName }
     const { PolicyDocument = '' } = await iam.send(new GetRolePolicyCommand(at))
