@@ -50,6 +50,9 @@ export interface CloudGround {
   storage: Storage
 }
 
+/** Clouds run side by side in one process, and its SDK takes the keys of all of them from the one environment. */
+const OWNER = { test: { accessKeyId: 'test', secretAccessKey: 'test', managed: ['AdministratorAccess'] } }
+
 /** Opens a cloud whose machines are scripted, and a store that belongs to a deployment. */
 export async function openGround(wishes: CloudWishes, deploymentId = DEPLOYMENT_ID): Promise<CloudGround> {
   const { provider = EC2 } = wishes
@@ -60,7 +63,7 @@ export async function openGround(wishes: CloudWishes, deploymentId = DEPLOYMENT_
   const folder = await mkdtemp(join(tmpdir(), 'crucible-clouds-'))
   const executable = wishes.hasBucket === true ? await testVersitygw() : undefined
   const cloud = await startCloud({
-    world: mergeWorlds(provider.calm, wishes.world),
+    world: mergeWorlds({ ...provider.calm, users: OWNER }, wishes.world),
     directory: join(folder, 'machines'),
     startFront: executable ? storeFrontOver({ executable, directory: join(folder, 'store') }) : undefined,
     createMachine: (spec) => {
