@@ -1,6 +1,7 @@
 """The runner, whose one part holds the lock of Python for CRUCIBLE_TEST_HOLD_SECONDS at its first call, as a pathological regular expression does.
 
-CRUCIBLE_TEST_HELD names the part. The file `held` in the machine's folder appears when the part is held.
+CRUCIBLE_TEST_HELD names the part. The file `held` in the machine's folder appears when the part is held. Without CRUCIBLE_TEST_HOLD_SECONDS the
+part fails instead.
 """
 
 import ctypes
@@ -23,8 +24,11 @@ def hold(owner, name):
             _held.append(True)
             root = sys.argv[sys.argv.index("--root") + 1]
             open(os.path.join(root, "held"), "w").close()
+            seconds = os.environ.get("CRUCIBLE_TEST_HOLD_SECONDS")
+            if seconds is None:
+                raise RuntimeError("out of order")
             # A call through PyDLL does not release the lock.
-            ctypes.PyDLL(None).sleep(int(os.environ["CRUCIBLE_TEST_HOLD_SECONDS"]))
+            ctypes.PyDLL(None).sleep(int(seconds))
         return original(*arguments, **named)
 
     setattr(owner, name, held)

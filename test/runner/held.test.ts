@@ -49,6 +49,16 @@ async function beatsOf(machine: Machine): Promise<Beat[]> {
   return beats
 }
 
+describe('a runner that cannot read the artifacts', () => {
+  it('gives the result without them, and says so', async () => {
+    const world = createWorld()
+    world.environment['CRUCIBLE_TEST_HELD'] = 'artifacts'
+    const machine = await world.launch(PARTS['artifacts']!)
+    expect(await machine.end()).toMatchObject({ outcome: 'succeeded', artifacts: [] })
+    expect(await machine.remarks()).toMatch(/artifacts cannot be read: out of order/)
+  })
+})
+
 describe('a runner whose work on a job’s data does not return', () => {
   it(
     'sends beats that say so, and is ended at the hard stop, whichever part it is',

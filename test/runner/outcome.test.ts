@@ -76,13 +76,20 @@ describe('the outcome', () => {
     })
   })
 
-  it('is given although the outputs cannot be searched', async () => {
+  it('has outputs that lie as deeply as folders can be nested', async () => {
     const machine = await createWorld().launch({
-      run: `python3 -c "import os; [(os.mkdir('d'), os.chdir('d')) for _ in range(1_020)]"`,
+      run: `python3 -c "
+import os
+for _ in range(1_020):
+    os.mkdir('d')
+    os.chdir('d')
+open('model.pt', 'w').close()
+"`,
       outputs: ['**/*.pt'],
     })
-    expect(await machine.end()).toMatchObject({ outcome: 'succeeded', artifacts: [] })
-    expect(await machine.remarks()).toMatch(/artifacts cannot be read: /)
+    const path = `${'d/'.repeat(1_020)}model.pt`
+    expect(await machine.end()).toMatchObject({ outcome: 'succeeded', artifacts: [{ path }] })
+    expect(await machine.remarks()).not.toContain('cannot')
   })
 
   it('is failure with another exit code, with the last words of the command', async () => {

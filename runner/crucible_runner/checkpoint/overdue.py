@@ -1,6 +1,7 @@
 """Warns when no complete checkpoint appears, with the reason, before an interruption loses work."""
 
 import os
+import stat
 import threading
 import time
 from typing import Dict, List, Mapping, NamedTuple, Optional
@@ -196,24 +197,29 @@ class Overdue:
 
     def _walk(self) -> List[tuple]:
         found: List[tuple] = []
+        work = os.path.realpath(self._work)
         looked_at = 0
-        for folder, folders, names in os.walk(self._work):
-            folders[:] = [name for name in folders if self._is_ours(folder, name)]
+        # The walk uses no recursion, because folders can be nested more deeply than Python's recursion limit.
+        waiting = [""]
+        while waiting and looked_at <= _OUTSIDE_FILES_MAX:
+            folder = waiting.pop()
+            try:
+                names = os.listdir(os.path.join(work, folder))
+            except OSError:
+                continue
             for name in names:
                 looked_at += 1
-                path = os.path.join(folder, name)
-                shown = os.path.relpath(path, self._work)
+                shown = os.path.join(folder, name)
+                path = os.path.join(work, shown)
                 try:
                     status = os.lstat(path)
                 except OSError:
                     continue
+                if stat.S_ISDIR(status.st_mode):
+                    if name not in _NOT_OURS and path != self._directory:
+                        waiting.append(shown)
+                    continue
                 is_saved = name.lower().endswith(_SAVED) or status.st_size >= _OUTSIDE_BYTES_MIN
                 if is_saved and status.st_mtime_ns > self._began_ns and not is_record(shown):
                     found.append((shown, status.st_mtime_ns))
-            if looked_at > _OUTSIDE_FILES_MAX:
-                break
         return found
-
-    def _is_ours(self, folder: str, name: str) -> bool:
-        path = os.path.join(folder, name)
-        return name not in _NOT_OURS and not os.path.islink(path) and os.path.realpath(path) != self._directory
