@@ -1,4 +1,4 @@
-"""The last resorts: the duties of a dead guard, and the end of a runner whose timekeeper does not end it."""
+"""The last resorts: the duties of a dead guard, and the end of a runner that is overdue."""
 
 import os
 import sys
@@ -53,8 +53,8 @@ class LastDuties:
 
 
 class Deadman:
-    """Ends the runner when the attempt must be over, even while a thread waits for something that never comes. The timekeeper does so earlier,
-    unless it hangs."""
+    """Ends the runner when the attempt must be over, even while a thread waits for something that never comes. The timekeeper does so later,
+    for a runner whose threads do not run."""
 
     def __init__(self, clock: Clock, duties: LastDuties, order_until_ms: float) -> None:
         """`order_until_ms` (monotonic) limits a runner without an order."""

@@ -39,6 +39,8 @@ _LOOK_SECONDS = 0.1
 _ASK_MS = 1_000
 # A runner that has left a question unanswered for this long cannot stop its command in time.
 SILENT_MS = 5_000
+# A runner that can end itself has done so by then; the same limit for both would let chance decide who does.
+_OVERDUE_MS = OVERDUE_MS + SILENT_MS
 # Facts are this old only if the runner is held up: it reports them every second.
 _STALE_MS = 3_000
 # A guard that has not ended this process after this time cannot.
@@ -276,7 +278,7 @@ class Timekeeper:
     def _look(self) -> None:
         attempt, now_ms = self._attempt, self._clock.mono_ms()
         if attempt is None:
-            if now_ms > self._begin_until_ms + OVERDUE_MS:
+            if now_ms > self._begin_until_ms + _OVERDUE_MS:
                 self._end("the attempt did not begin in time")
         else:
             drain = attempt.stop.poll()
@@ -297,7 +299,7 @@ class Timekeeper:
 
     def _enforce(self, drain: Optional[Drain], now_ms: int) -> None:
         attempt = self._attempt
-        if now_ms > attempt.end_ms(drain) + OVERDUE_MS:
+        if now_ms > attempt.end_ms(drain) + _OVERDUE_MS:
             self._end("the runner hangs and is overdue")
         is_silent = self._asked_ms is not None and now_ms - self._asked_ms > SILENT_MS
         if drain is None or not is_silent or now_ms < drain.window_end_ms:
