@@ -1,18 +1,19 @@
 """The machine's own directory."""
 
+import contextlib
 import errno
 import hashlib
 import os
-import shutil
 import stat
-import sys
-from typing import List, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
 # A Unix socket's path has at most 107 bytes, and libraries add folders of up to 60 to TMPDIR (Ray).
 _TMPDIR_BYTES_MAX = 43
 
 # Far more than a file of `control/` ever needs.
 _PLAIN_BYTES_MAX = 64 * 1024
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Paths:
@@ -117,21 +118,72 @@ class Paths:
 def remove_tree(path: str) -> None:
     """Removes a directory with its content, even if its owner has made it read-only, or another entry with this name; of a link to a
     directory it removes only the link. An absent entry is success."""
-
-    def on_error(remove, inner: str, _info) -> None:
-        try:
-            os.chmod(os.path.dirname(inner), 0o700)
-            os.chmod(inner, 0o700)
-            remove(inner)
-        except FileNotFoundError:
-            pass
-
     if os.path.islink(path) or not os.path.isdir(path):
         if os.path.lexists(path):
             os.unlink(path)
-    else:
-        # `onerror` is deprecated and `onexc` does not exist before 3.12; the third argument, which differs, is unused here.
-        shutil.rmtree(path, **{"onexc" if sys.version_info >= (3, 12) else "onerror": on_error})
+        return
+    # A job's folders can be nested more deeply than Python's recursion limit and the longest path, and more than may be open at once.
+    folder = _open_folder(path)
+    try:
+        above = [_Level(path, os.fstat(folder), _remove_files(folder))]
+        while above:
+            level = above[-1]
+            if level.folders:
+                name = level.folders.pop()
+                try:
+                    inner = _open_folder(name, folder)
+                except FileNotFoundError:
+                    continue
+                os.close(folder)
+                folder = inner
+                above.append(_Level(name, os.fstat(folder), _remove_files(folder)))
+            else:
+                above.pop()
+                if above:
+                    outer = os.open("..", _FOLDER, dir_fd=folder)
+                    os.close(folder)
+                    folder = outer
+                    # A process of the job that is still alive could have moved the folder.
+                    if not os.path.samestat(os.fstat(folder), above[-1].status):
+                        raise OSError(errno.EBUSY, "the folder was moved while its content was removed", level.name)
+                    with contextlib.suppress(FileNotFoundError):
+                        os.rmdir(level.name, dir_fd=folder)
+    finally:
+        os.close(folder)
+    os.rmdir(path)
+
+
+class _Level(NamedTuple):
+    """A folder that is being emptied."""
+
+    name: str
+    status: os.stat_result
+    folders: List[str]
+    """Those in it that are still to be removed."""
+
+
+def _open_folder(name: str, above: Optional[int] = None) -> int:
+    """Opens a folder, but no link, so that its entries can be removed."""
+    try:
+        folder = os.open(name, _FOLDER, dir_fd=above)
+    except PermissionError:
+        os.chmod(name, 0o700, dir_fd=above)
+        folder = os.open(name, _FOLDER, dir_fd=above)
+    with contextlib.suppress(PermissionError):
+        os.fchmod(folder, 0o700)
+    return folder
+
+
+def _remove_files(folder: int) -> List[str]:
+    """Removes all entries except folders, and returns the names of those."""
+    folders = []
+    for name in os.listdir(folder):
+        with contextlib.suppress(FileNotFoundError):
+            if stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode):
+                folders.append(name)
+            else:
+                os.unlink(name, dir_fd=folder)
+    return folders
 
 
 def make_folders(path: str) -> List[str]:

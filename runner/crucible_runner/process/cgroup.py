@@ -66,10 +66,23 @@ def enter(folder: str) -> None:
         pass
 
 
+def _with_subgroups(folder: str) -> List[str]:
+    """Returns the group and all groups in it, each after the one that contains it."""
+    found = [folder]
+    # No recursion, because groups can be nested more deeply than Python's recursion limit; the list grows while it is read.
+    for group in found:
+        try:
+            with os.scandir(group) as entries:
+                found += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+        except OSError:
+            continue
+    return found
+
+
 def members(folder: str) -> Set[int]:
     """Returns the processes in the group and in its subgroups."""
     found: Set[int] = set()
-    for group, _, _ in os.walk(folder):
+    for group in _with_subgroups(folder):
         try:
             with open(os.path.join(group, "cgroup.procs")) as file:
                 found |= {int(line) for line in file}
@@ -90,7 +103,7 @@ def kill(folder: str) -> None:
 
 def remove(folder: str) -> None:
     """Removes empty groups. A process that hangs in the kernel keeps its group."""
-    for group, _, _ in os.walk(folder, topdown=False):
+    for group in reversed(_with_subgroups(folder)):
         for _ in range(_BUSY_LOOKS):
             try:
                 os.rmdir(group)

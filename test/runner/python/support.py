@@ -1,7 +1,9 @@
 """What the tests of the runner's parts share."""
 
+import contextlib
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -62,6 +64,21 @@ class FolderTest(unittest.TestCase):
 
     def at(self, *names):
         return os.path.join(self.folder, *names)
+
+    @contextlib.contextmanager
+    def in_deep_folder(self, name, depth):
+        """Changes to a new folder, which is this many folders named 0 below `name`, and back at the end."""
+        self.addCleanup(subprocess.call, ["rm", "-rf", self.at(name)])
+        here = os.getcwd()
+        try:
+            os.makedirs(self.at(name), exist_ok=True)
+            os.chdir(self.at(name))
+            for _ in range(depth):
+                os.mkdir("0")
+                os.chdir("0")
+            yield
+        finally:
+            os.chdir(here)
 
     def write(self, name, text, mode="w"):
         path = self.at(*name.split("/"))

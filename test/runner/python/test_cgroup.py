@@ -45,6 +45,14 @@ class OwnGroupsTest(FolderTest):
             self.assertIsNone(cgroup.make("m-1", self.at("record")))
 
 
+class MembersTest(FolderTest):
+    def test_processes_in_groups_that_are_nested_as_deeply_as_paths_can_be_long(self):
+        with self.in_deep_folder("group", 1_500):
+            with open("cgroup.procs", "w") as file:
+                file.write("7\n0\n")
+        self.assertEqual(cgroup.members(self.at("group")), {7})
+
+
 class RecordTest(FolderTest):
     def test_a_record_that_leads_elsewhere_is_not_believed(self):
         elsewhere = self.at("crucible-m-1")

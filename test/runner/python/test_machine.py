@@ -261,19 +261,9 @@ class GpusTest(FolderTest):
 
 class ArtifactsTest(FolderTest):
     def test_folders_may_be_nested_as_deeply_as_paths_can_be_long(self):
-        deep = self.at("output", *(["d"] * 1_500))
-        here = os.getcwd()
-        self.addCleanup(subprocess.call, ["rm", "-rf", self.at("output")])
-        try:
-            os.mkdir(self.at("output"))
-            os.chdir(self.at("output"))
-            for _ in range(1_500):
-                os.mkdir("d")
-                os.chdir("d")
-            with open("file", "w") as file:
-                file.write("x")
-        finally:
-            os.chdir(here)
+        deep = self.at("output", *(["0"] * 1_500))
+        with self.in_deep_folder("output", 1_500):
+            open("file", "w").close()
         found, remarks = find_artifacts(self.at("output"), self.at("work"), {})
         self.assertEqual((list(found.values()), remarks), ([os.path.join(deep, "file")], []))
 
@@ -392,6 +382,38 @@ class PathsTest(FolderTest):
             remove_tree(self.at(name))
             self.assertFalse(os.path.lexists(self.at(name)), name)
         self.assertEqual(self.read("elsewhere/file"), "x")
+        self.assertEqual(os.stat(self.at("elsewhere")).st_mode & 0o777, 0o755)
+
+    def test_removes_folders_that_are_nested_more_deeply_than_paths_can_be_long(self):
+        with self.in_deep_folder("a", 2_500):
+            open("file", "w").close()
+        self.write("a/1", "x")
+        remove_tree(self.at("a"))
+        self.assertFalse(os.path.exists(self.at("a")))
+
+    def test_removes_no_content_of_links(self):
+        self.write("elsewhere/file", "x")
+        os.makedirs(self.at("a", "b"))
+        os.symlink(self.at("elsewhere"), self.at("a", "b", "link"))
+        remove_tree(self.at("a"))
+        self.assertEqual((self.read("elsewhere/file"), os.path.exists(self.at("a"))), ("x", False))
+
+    def test_removes_nothing_elsewhere_when_a_folder_is_moved_meanwhile(self):
+        self.write("a/b/c/file", "x")
+        self.write("elsewhere/file", "x")
+        os.chmod(self.at("elsewhere"), 0o755)
+        listdir = os.listdir
+
+        def moving(folder):
+            names = listdir(folder)
+            if names == ["file"]:
+                os.rename(self.at("a", "b", "c"), self.at("elsewhere", "c"))
+            return names
+
+        with mock.patch("os.listdir", moving):
+            with self.assertRaisesRegex(OSError, "was moved"):
+                remove_tree(self.at("a"))
+        self.assertEqual(sorted(os.listdir(self.at("elsewhere"))), ["c", "file"])
         self.assertEqual(os.stat(self.at("elsewhere")).st_mode & 0o777, 0o755)
 
     def test_removes_what_was_made_read_only(self):

@@ -1,5 +1,4 @@
 import os
-import subprocess
 import threading
 import time
 from types import SimpleNamespace
@@ -132,19 +131,10 @@ class OverdueTest(FolderTest):
                     self.assertIn("was written 3 times. Set checkpoint.directory to %s." % (os.path.dirname(name) or "."), found[1])
 
     def test_looks_into_folders_that_are_nested_as_deeply_as_paths_can_be_long(self):
-        here = os.getcwd()
-        self.addCleanup(subprocess.call, ["rm", "-rf", self.at("work")])
-        try:
-            os.chdir(self.at("work"))
-            for _ in range(1_500):
-                os.mkdir("d")
-                os.chdir("d")
-            with open("last.pt", "w") as file:
-                file.write("x")
+        with self.in_deep_folder("work", 1_500):
+            open("last.pt", "w").close()
             os.utime("last.pt", ns=(self.written_ns + 10**9, self.written_ns + 10**9))
-        finally:
-            os.chdir(here)
-        self.assertEqual(self.overdue._saved_outside(1).path, "d/" * 1_500 + "last.pt")
+        self.assertEqual(self.overdue._saved_outside(1).path, "0/" * 1_500 + "last.pt")
 
     def test_what_was_there_before_the_start_is_not_saved(self):
         self.save("last.pt")
