@@ -323,12 +323,17 @@ export function machineProcesses(attemptId: string): MachineProcess[] {
   return existsSync('/proc/self/environ') ? processesOfProc(mark) : processesOfPs(mark)
 }
 
+/** A backend adds the deployment to the attempt's id. */
+function isMarked(words: string[], mark: string): boolean {
+  return words.some((word) => word === mark || word.startsWith(`${mark}.`))
+}
+
 function processesOfProc(mark: string): MachineProcess[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .flatMap((name) => {
       try {
-        if (!readFileSync(`/proc/${name}/environ`, 'utf8').split('\0').includes(mark)) return []
+        if (!isMarked(readFileSync(`/proc/${name}/environ`, 'utf8').split('\0'), mark)) return []
         const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
         const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
         const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')
@@ -344,7 +349,7 @@ function processesOfPs(mark: string): MachineProcess[] {
   return execFileSync('ps', ['-axEww', '-o', 'pid=,ppid=,stat=,command='], { encoding: 'utf8' })
     .split('\n')
     .map((line) => line.trim().split(/\s+/))
-    .filter(([, , state, ...words]) => state !== undefined && !state.startsWith('Z') && words.includes(mark))
+    .filter(([, , state, ...words]) => state !== undefined && !state.startsWith('Z') && isMarked(words, mark))
     .map(([pid, parent, , ...words]) => ({
       pid: Number(pid),
       parent: Number(parent),
