@@ -171,9 +171,12 @@ export async function list(
   return (await host.api.jobs(deployment, signal)).map((listed) => resourceOf(host, listed, deployment))
 }
 
-function resourceOf(host: Host, { key, tags }: Listed, deployment: string): OwnedResource {
+function resourceOf({ deps }: Host, { key, tags }: Listed, deployment: string): OwnedResource {
   const acceptedAtMs = Number(tags['accepted-at-ms'] ?? 0)
-  const handle = handleOf(host, { key, phase: 'running', tags, accepted_at_ms: acceptedAtMs })
+  const handle = handleOf(
+    { deps: { ...deps, deployment } },
+    { key, phase: 'running', tags, accepted_at_ms: acceptedAtMs },
+  )
   const { type, priceMicroUsdPerHour } = handle.realised
   return {
     handle,

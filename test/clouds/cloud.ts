@@ -130,7 +130,7 @@ export class CloudDeployment extends ControlPlane implements CloudGround {
 
   /** Terminates the running attempt, as somebody might in the Temporal UI. */
   terminateAttempt(): Promise<void> {
-    return this.terminate(this.cloud.instances().at(-1)?.tags[this.provider.attemptTag])
+    return this.terminate(this.provider.attemptOf(this.cloud.instances().at(-1)?.tags ?? {}))
   }
 
   /** The cloud does not report how machines are, for a while. */
@@ -201,7 +201,7 @@ export async function journal(
       words: `${action}: ${outcome}${isAnswerLost ? ', answer lost' : ''}`,
     }))
   const machines = cloud.instances().flatMap(({ id, tags, launchedAtMs, bill, ...one }) => {
-    const words = `${id} of ${tags[provider.attemptTag]}, ${one.capacity} ${one.type} ${one.zone}`
+    const words = `${id} of ${provider.attemptOf(tags)}, ${one.capacity} ${one.type} ${one.zone}`
     const { fromMs, untilMs } = bill
     return [
       { atMs: launchedAtMs, words: `${words} launched` },

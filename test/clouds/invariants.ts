@@ -87,8 +87,8 @@ function leaksIn(instances: Instance[], { leaking }: CloudProvider): Instance[] 
   return instances.filter(({ state }) => leaking.includes(state))
 }
 
-function attemptOf({ tags }: Instance, { attemptTag }: CloudProvider): string {
-  return tags[attemptTag] ?? 'something without an owner'
+function attemptOf({ tags }: Instance, provider: CloudProvider): string {
+  return provider.attemptOf(tags) ?? 'something without an owner'
 }
 
 /** One machine for each attempt, and the same unchanged order however often it was sent. */

@@ -59,7 +59,7 @@ export interface CloudProvider {
   /** The answer of a service that is down. */
   down: { code: string; status: number }
   /** Whose a machine is: the name of the tag with the attempt. */
-  attemptTag: string
+  attemptOf: (tags: Instance['tags']) => string | undefined
   /** States in which a machine costs money, or will. */
   leaking: readonly string[]
   /** States in which a machine is being ended. */

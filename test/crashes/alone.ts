@@ -129,7 +129,7 @@ function alive({ cloud, provider }: CloudGround): string[] {
   return cloud
     .instances()
     .filter(({ state }) => provider.leaking.includes(state))
-    .map(({ tags }) => tags[provider.attemptTag] ?? '')
+    .map(({ tags }) => provider.attemptOf(tags) ?? '')
 }
 
 /** `crucible gc --alone` as a process; what it has of its provider is its own. */

@@ -119,7 +119,7 @@ function attemptsBeyond(
   { attempts, isTokenless }: Aftermaths['life'],
   { status, instances, deployment: { provider } }: Aftermath,
 ): string[] {
-  const bought = new Set(instances.map(({ tags }) => tags[provider.attemptTag]))
+  const bought = new Set(instances.map(({ tags }) => provider.attemptOf(tags)))
   const mayBeLost = provider.losesSends || isTokenless === true
   const lost = status.attempts.filter(({ attemptId }) => mayBeLost && !bought.has(attemptId)).length
   if (status.attemptsTotal - lost <= attempts) return []

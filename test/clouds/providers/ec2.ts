@@ -220,7 +220,7 @@ export const EC2: CloudProvider = {
   calls: { launch: LAUNCH, look: LOOK, prices: PRICES },
   asks: LOOK.action,
   down: { code: 'Unavailable', status: 503 },
-  attemptTag: 'crucible:attempt',
+  attemptOf: (tags) => tags['crucible:attempt'],
   leaking: ['pending', 'running'],
   ending: ['shutting-down'],
   typeOf: (recorded) => recorded,

@@ -118,7 +118,7 @@ export const LAMBDA: CloudProvider = {
   calls: { launch: LAUNCH, look: LOOK, prices: PRICES },
   asks: LOOK.action,
   down: { code: 'provider/internal-unavailable', status: 503 },
-  attemptTag: 'crucible:attempt',
+  attemptOf: (tags) => tags['crucible:attempt'],
   leaking: ['booting', 'active', 'unhealthy'],
   ending: ['terminating'],
   typeOf: (recorded) => recorded,

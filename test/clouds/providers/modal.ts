@@ -74,7 +74,7 @@ export const MODAL: CloudProvider = {
   calls: { launch: LAUNCH, look: LOOK, prices: PRICES },
   asks: 'job' satisfies keyof ModalApi,
   down: { code: 'gateway', status: 503 },
-  attemptTag: 'key',
+  attemptOf: ({ key, owner }) => (key?.endsWith(`-${owner}`) ? key.slice(0, -`-${owner}`.length) : key),
   leaking: ['queued', 'running'],
   ending: [],
   // `T4x1` is ours, `T4:1` is Modal's.
