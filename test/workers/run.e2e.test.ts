@@ -17,6 +17,7 @@ import { makeBackend } from '../../service/make-backend'
 import type * as run from '../../workers/run'
 import type { Role } from '../../workers/run'
 import { MemoryStore } from '../backends/scripted/memory-store'
+import { makeMarkedFolder } from '../support/marked-store'
 import { freshNamespace } from '../support/namespace'
 import { SPEC } from '../support/spec'
 import { until } from '../support/until'
@@ -53,6 +54,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'crucible-run-'))
+  makeMarkedFolder(join(home, 'store'))
   stop = new AbortController()
 })
 afterEach(async () => {

@@ -27,6 +27,7 @@ import { parseRetrainFile } from '../../../intake/retrain'
 import { layout } from '../../../storage/layout'
 import { openSecrets, readDeploymentKey, scheduleKey } from '../../../storage/secrets'
 import { readRevisions } from '../../../storage/schedules'
+import { makeMarkedFolder } from '../../support/marked-store'
 import { freshNamespace } from '../../support/namespace'
 import { patient } from '../../support/patience'
 import { connectTo, testServer, type TestConnection } from '../../support/temporal'
@@ -44,6 +45,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'crucible-schedules-'))
   await mkdir(join(folder, 'code'))
   await writeFile(join(folder, 'code', 'train.py'), 'print("x")\n')
+  makeMarkedFolder(join(folder, 'store'))
   const namespace = await freshNamespace(at.client.connection as never)
   context = new Context(
     {
