@@ -116,8 +116,7 @@ function parseEntry(text: string, key: string): RecordEntry {
   }
   const whole = entry as RecordEntry
   const [, jobId = ''] = key.split('/')
-  if (typeof whole.data !== 'object' || whole.data === null) throw new Error('it has no data')
-  if (layout.record(jobId, whole.seq) !== key || typeof whole.atMs !== 'number')
+  if (layout.record(jobId, whole.seq) !== key || typeof (whole.atMs ?? 0) !== 'number')
     throw new Error('it is not the entry of this number')
   const named = jobIn(whole)
   if (named !== undefined && named !== jobId) throw new Error('it is an entry of another job')
@@ -162,7 +161,7 @@ function hasForm({ kind, data }: RecordEntry): boolean {
 
 /** The job that the entry itself names, if any. */
 function jobIn({ kind, data }: RecordEntry): string | undefined {
-  const { jobId, result } = data as unknown as { jobId?: unknown; result?: { id?: unknown } }
+  const { jobId, result } = (data ?? {}) as { jobId?: unknown; result?: { id?: unknown } }
   const named = kind === 'finished' ? result?.id : kind === 'submitted' ? jobId : undefined
   return typeof named === 'string' ? named : undefined
 }

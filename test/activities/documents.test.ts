@@ -18,7 +18,7 @@ afterEach(() => place.dispose())
 describe('the documents of an attempt', () => {
   it('are put once: repeating an activity changes nothing', async () => {
     const { runner } = place.order()
-    const { handle } = place.launched()
+    const handle = { ...place.launched().handle, attemptId: 'job-a-2' }
     await documents.putMachine(handle)
     await documents.putMachine({ ...handle, id: 'another' })
     expect(await documents.readMachine()).toEqual(handle)

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Connection } from '@temporalio/client'
+import { makeMarkedFolder } from '../support/marked-store'
 import { freshNamespace } from '../support/namespace'
 import { testServer, type TestConnection } from '../support/temporal'
 import { median, timed, type Measure } from './measure'
@@ -17,6 +18,7 @@ export async function coldStart(at: TestConnection, rounds: number): Promise<Mea
   const { address, executable } = testServer()
   const namespace = await freshNamespace(at.client.connection as Connection)
   const home = await mkdtemp(join(tmpdir(), 'crucible-bench-'))
+  makeMarkedFolder(join(home, 'store'))
   const env = {
     PATH: process.env['PATH'],
     HOME: home,

@@ -50,7 +50,7 @@ export interface CloudGround {
   storage: Storage
 }
 
-/** Clouds run side by side in one process, and its SDK takes the keys of all of them from the one environment. */
+/** Clouds run concurrently in one process, and its SDK takes the keys of all of them from the one environment. */
 const OWNER = { test: { accessKeyId: 'test', secretAccessKey: 'test', managed: ['AdministratorAccess'] } }
 
 /** Opens a cloud whose machines are scripted, and a store that belongs to a deployment. */

@@ -356,6 +356,8 @@ export class ControlPlane extends Workforce {
       sendLimitMs,
       purchaseLimitMs,
       now: () => now() + skewMs,
+      // A driven clock drives durations too.
+      monotonicMs: this.ground.now,
       connection: this.at.nativeConnection,
       namespace,
       client,

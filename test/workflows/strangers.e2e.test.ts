@@ -19,6 +19,7 @@ import {
 import { PayloadSeal } from '../../storage/payload-seal'
 import { putRevision, readRuns } from '../../storage/schedules'
 import { testFolder } from '../support/folders'
+import { makeMarkedFolder } from '../support/marked-store'
 import { freshNamespace } from '../support/namespace'
 import { connectTo, quietWorkers, testServer, type TestConnection } from '../support/temporal'
 import { until } from '../support/until'
@@ -258,6 +259,7 @@ describe('a stranger who reaches the Temporal server', () => {
   it('is not among the jobs of a list', async () => {
     const namespace = await freshNamespace(at.client.connection as never)
     const folder = testFolder('strangers')
+    makeMarkedFolder(join(folder, 'store'))
     const config: ClientConfig = {
       home: {
         directory: folder,

@@ -361,8 +361,9 @@ describe('a look for an extension', () => {
       endsAtMs: START_MS + 3.5 * HOUR_MS,
     })
     desk.market.sell({ kind: 'extension', reservation: id, durationMs: DAY_MS, upfrontMicro: microUsd(9) })
-    const realised = { reservationId: reservationId ?? id }
-    await putDocument(desk.store, layout.machine('job-a', 1), { launchedAtMs: START_MS, realised })
+    const realised = { reservationId: reservationId ?? id, priceMicroUsdPerHour: 0 }
+    const machine = { id: 'i-1', attemptId: 'job-a-1', launchedAtMs: START_MS, realised }
+    await putDocument(desk.store, layout.machine('job-a', 1), machine)
     const forecast = { startMs: 0, trainingMs: 4 * HOUR_MS }
     const launched = { expected: { costMicroUsd: 1, durationMs: 4 * HOUR_MS, forecast } }
     const offers = [{ reservationId: id, shape: { accelerator: 'H100' } }]
