@@ -30,7 +30,7 @@ const COPIED = [
   ...['contract', 'deeds', 'hand-over-contract', 'offers-contract', 'harness', 'orders'].map(
     (name) => `test/backends/${name}.ts`,
   ),
-  ...['until', 'patience'].map((name) => `test/support/${name}.ts`),
+  ...['until', 'patience', 'marked-store'].map((name) => `test/support/${name}.ts`),
   'tools/import-law.json',
   'tools/kept-promises.js',
   'tools/backend-skeleton',
