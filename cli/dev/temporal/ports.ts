@@ -65,7 +65,6 @@ export async function listenOn(server: Server, port: number | undefined): Promis
   }
 }
 
-
 function notUsable(port: number, purpose: string, error: NodeJS.ErrnoException): TemporalServerError {
   const message =
     error.code === 'EADDRINUSE'
