@@ -54,6 +54,8 @@ export class Place {
   readonly backend: Backend
   /** How far the clock of the activities is ahead of the machines'. */
   aheadMs = 0
+  /** Time that has passed by the monotonic clock in addition to the real one. */
+  passedMs = 0
 
   private constructor(
     private readonly root: string,
@@ -100,7 +102,7 @@ export class Place {
       store,
       now,
       // Real time: a test that moves the wall clock sets it, and no time passes.
-      monotonicMs: () => performance.now(),
+      monotonicMs: () => performance.now() + this.passedMs,
       handOverSecrets: async () => undefined,
       maskSecrets: async (_jobId, text) => text,
       owners,

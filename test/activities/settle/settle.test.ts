@@ -327,7 +327,7 @@ describe('the end of the machines', () => {
     const settling = settle(input)
     await until(() => place.world.callsOf('observe').length > 2)
     expect(place.lives()).not.toContain('gone')
-    place.aheadMs = 61_000
+    place.passedMs = 61_000
     expect((await settling).end).toEqual({ kind: 'stopped', by: 'superseded' })
     expect(place.lives()).toEqual(['gone'])
   })
