@@ -116,7 +116,7 @@ function parseEntry(text: string, key: string): RecordEntry {
   }
   const whole = entry as RecordEntry
   const [, jobId = ''] = key.split('/')
-  if (layout.record(jobId, whole.seq) !== key || typeof (whole.atMs ?? 0) !== 'number')
+  if (layout.record(jobId, whole.seq) !== key || typeof whole.atMs !== 'number')
     throw new Error('it is not the entry of this number')
   const named = jobIn(whole)
   if (named !== undefined && named !== jobId) throw new Error('it is an entry of another job')

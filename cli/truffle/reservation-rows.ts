@@ -185,7 +185,7 @@ export interface ReserveWords {
 
 export function reserveCommandOf({ type, count, region, hours, startsAtMs, usd }: ReserveWords): string {
   const duration = hours % DAY_HOURS === 0 ? `${hours / DAY_HOURS}d` : `${hours}h`
-  // The same offering, or one that begins soon after it.
+  // The reservation may be this offering, or one that begins soon after it.
   const latest = new Date(Math.ceil(startsAtMs / HOUR_MS) * HOUR_MS + HOUR_MS)
     .toISOString()
     .replace('.000Z', 'Z')

@@ -138,7 +138,7 @@ const OVER = { seq: 9, atMs: START_MS, kind: 'over', summary: '', data: {} } as 
 
 async function jobAgain(): Promise<unknown> {
   const store = new MemoryStore(() => NOW_MS)
-  await putDocument(store, layout.record('job-a', 2), { seq: 2, kind: 'finished' })
+  await putDocument(store, layout.record('job-a', 2), { seq: 2, kind: 'finished', atMs: START_MS, data: {} })
   const planning = createPlanningActivities({ store } as unknown as PlanningDeps)
   const job = { jobId: 'job-a', spec: SPEC, bundle: null, owner: 'ada', deployment: 'dep', submittedAtMs: 1 }
   const environment = new MockActivityEnvironment()

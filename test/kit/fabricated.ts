@@ -34,7 +34,10 @@ export function recordOf(jobId: string, attempt: number, kind: RecordKind): stri
 /** Entries that explain attempts, with no more in them than that. */
 export function explanations(attempts: readonly number[]): RecordEntry[] {
   return attempts.flatMap((attempt) =>
-    EXPLAINING.map((kind, index) => ({ seq: attempt * 10 + index, kind, attempt }) as unknown as RecordEntry),
+    EXPLAINING.map(
+      (kind, index) =>
+        ({ seq: attempt * 10 + index, kind, attempt, atMs: 0, data: {} }) as unknown as RecordEntry,
+    ),
   )
 }
 
