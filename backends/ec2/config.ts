@@ -27,8 +27,8 @@ export interface Ec2Config {
   /** Names of machine types, with `*` as a wildcard. */
   types: string[]
   hasSpot: boolean
-  /** Capacity reservations and Capacity Blocks that may be used. */
-  reservations: 'all' | 'none' | string[]
+  /** Capacity reservations and Capacity Blocks that may be used: by jobs that name one, by all jobs, by no job; or those that all jobs may use. */
+  reservations: 'named' | 'all' | 'none' | string[]
   /** ARN of the role that buys and changes capacity in advance; the worker's own credentials if missing. */
   buyerRole?: string
   /** Minimum disk size of a machine. */
@@ -105,9 +105,9 @@ export const EC2_SETTINGS = [
   { name: 'CRUCIBLE_EC2_SPOT', default: 'yes', meaning: '`no` offers no spot machines' },
   {
     name: 'CRUCIBLE_EC2_RESERVATIONS',
-    default: 'all',
+    default: 'named',
     meaning:
-      'capacity reservations and Capacity Blocks that jobs may use: `all`, also shared ones, `none`, or ids',
+      'capacity that was reserved elsewhere: `named` is for jobs that name it, `all` for all jobs; `none`; or ids, which are for all jobs, and no others',
   },
   {
     name: 'CRUCIBLE_EC2_BUYER_ROLE',
@@ -174,7 +174,7 @@ export function parseEc2Config(settings: Record<string, string | undefined>): Pa
     image: read('CRUCIBLE_EC2_IMAGE', IMAGE_DEFAULT, parseImage),
     types: read('CRUCIBLE_EC2_TYPES', TYPES_DEFAULT, parseTypes),
     hasSpot: read('CRUCIBLE_EC2_SPOT', true, parseYesNo),
-    reservations: read<Ec2Config['reservations']>('CRUCIBLE_EC2_RESERVATIONS', 'all', parseReservations),
+    reservations: read<Ec2Config['reservations']>('CRUCIBLE_EC2_RESERVATIONS', 'named', parseReservations),
     diskGiB: read('CRUCIBLE_EC2_DISK', DISK_DEFAULT_GIB, parseDisk),
     registerWithinMs: read('CRUCIBLE_EC2_REGISTER_WITHIN', REGISTER_DEFAULT_MS, parseDuration),
     staleForMs: read('CRUCIBLE_EC2_STALE_FOR', STALE_DEFAULT_MS, parseDuration),
@@ -247,11 +247,11 @@ const parseTypes: Parser<string[]> = (text) => {
     : new Complaint('write names of types such as g5.xlarge,p4d.*')
 }
 
-const parseReservations: Parser<'all' | 'none' | string[]> = (text) => {
-  if (text === 'all' || text === 'none') return text
+const parseReservations: Parser<Ec2Config['reservations']> = (text) => {
+  if (text === 'named' || text === 'all' || text === 'none') return text
   const ids = idsOf('cr-')(text)
   return ids instanceof Complaint
-    ? new Complaint(`write all, none, or ${ids.advice.replace(/^write /, '')}`)
+    ? new Complaint(`write named, all, none, or ${ids.advice.replace(/^write /, '')}`)
     : ids
 }
 

@@ -20,6 +20,11 @@ export function notFor(
   const name = spec.reservation
   if (name !== undefined && !isOfReservation(offer, name))
     return { code: 'reservation', reason: `the job is for the reservation ${name}` }
+  if (name === undefined && offer.reservation?.isForNaming === true)
+    return {
+      code: 'held',
+      reason: `it was not reserved for this deployment's jobs; \`reservation: ${offer.reservationId}\` uses it`,
+    }
   const hold = offer.reservation?.hold
   if (hold === undefined) return undefined
   const words = holdInWords(offer)!

@@ -29,6 +29,7 @@ const RESERVED: BackendChoice[] = [{ backend: 'ec2', capacityType: 'reserved' }]
 
 const SETTINGS = {
   ...QUICK,
+  CRUCIBLE_EC2_RESERVATIONS: 'all',
   CRUCIBLE_DRAIN: `${DRAIN_MS / 1_000}s`,
   CRUCIBLE_POWER_OFF: `${POWER_OFF_MS / 1_000}s`,
 }

@@ -83,14 +83,24 @@ export function createReservations({
 }
 
 /** A list of ids is about reservations of others: what this deployment has bought is always used. */
-function isUsable(reservation: Reservation, { config, deployment }: Usage): boolean {
-  const { reservations } = config
-  const isOwn = deployment !== undefined && reservation.tags?.[TAGS.deployment] === deployment
+function isUsable(reservation: Reservation, usage: Usage): boolean {
+  const { reservations } = usage.config
   return (
-    (reservations === 'all' || reservations.includes(reservation.id) || isOwn) &&
+    (typeof reservations === 'string' ||
+      reservations.includes(reservation.id) ||
+      isOwn(reservation, usage)) &&
     isLive(reservation) &&
     whyUnfit(reservation) === undefined
   )
+}
+
+/** Whether only jobs that name the reservation may use it: somebody reserved it for something else, outside of this deployment. */
+export function isForNaming(reservation: Pick<Reservation, 'tags'>, usage: Usage): boolean {
+  return usage.config.reservations === 'named' && !isOwn(reservation, usage)
+}
+
+function isOwn({ tags }: Pick<Reservation, 'tags'>, { deployment }: Usage): boolean {
+  return deployment !== undefined && tags?.[TAGS.deployment] === deployment
 }
 
 /** Returns why jobs never run in a reservation, regardless of its room. */

@@ -5,7 +5,7 @@ import type { MachineType, Reservation } from '../sdk/api'
 import type { Host } from '../host'
 import { TAGS } from '../tags'
 import type { Price } from './market'
-import { cutOffOf } from './reservations'
+import { cutOffOf, isForNaming } from './reservations'
 
 /** Properties that only offers of a reservation have. */
 export type ReservedFacts = Pick<
@@ -60,6 +60,8 @@ export function reservedFacts(
       startsAtMs: isToCome ? startsAtMs : undefined,
       endsAtMs,
       intent: intentOf(host, reservation),
+      isForNaming:
+        isForNaming(reservation, { config: host.config, deployment: host.deps.deployment }) || undefined,
     },
     usableUntilMs,
     data: isBlock ? { reservation: id, market: 'capacity-block' } : { reservation: id },

@@ -215,13 +215,13 @@ function rowOf(option: RunOption, wish: RunNeeds, isUsable: boolean): Row {
 }
 
 function commandOf(
-  { kind, region, startsAtMs, costUsd = 0 }: RunOption,
+  { kind, id, region, startsAtMs, costUsd = 0 }: RunOption,
   { type, count, days }: RunNeeds,
 ): string | undefined {
   if (kind === 'offering')
     return reserveCommandOf({ type, count, region, hours: days * 24, startsAtMs, usd: costUsd })
   if (kind === 'on-demand') return undefined
-  return 'crucible submit job.yaml --backend ec2:reserved'
+  return `crucible submit job.yaml --reservation ${id}`
 }
 
 /** Returns the next command. */

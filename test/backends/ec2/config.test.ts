@@ -19,7 +19,7 @@ describe('the settings of EC2', () => {
         image: DEFAULT_IMAGE,
         types: ['g*', 'p*', 'c7i.*', 'm7i.*', 'r7i.*'],
         hasSpot: true,
-        reservations: 'all',
+        reservations: 'named',
         diskGiB: 100,
         registerWithinMs: 600_000,
         staleForMs: 300_000,

@@ -156,6 +156,22 @@ describe('offers of what is reserved', () => {
     expect(h.calls('DescribeCapacityReservations')).toHaveLength(asked)
   })
 
+  it('are for jobs that name them, unless the settings open them or the deployment has bought them', async () => {
+    const forNaming = async (): Promise<(string | undefined)[]> =>
+      (await reservedOffers())
+        .filter(({ reservation }) => reservation!.isForNaming === true)
+        .map(({ reservationId }) => reservationId)
+    backend = made({ reservations: 'named' }, 'ours')
+    change(ON_DEMAND_RESERVATION, { tags: { 'crucible:deployment': 'ours' } })
+    expect(await forNaming()).toEqual([BLOCK])
+    backend = made({ reservations: 'named' })
+    expect((await forNaming()).sort()).toEqual([ON_DEMAND_RESERVATION, BLOCK].sort())
+    for (const reservations of ['all', [BLOCK]] as const) {
+      backend = made({ reservations: typeof reservations === 'string' ? reservations : [...reservations] })
+      expect(await forNaming()).toEqual([])
+    }
+  })
+
   it('are left out without the permission to ask for them, and nothing else is', async () => {
     unreadable()
     const offers = await backend.offers({}, patiently())

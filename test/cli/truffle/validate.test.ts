@@ -38,7 +38,7 @@ describe('truffle validate', () => {
       /^Yes: the capacity is available\.\n {3}8x p5\.48xlarge for 7 days, as soon as possible\n/,
     )
     expect(stdout).toContain('nothing more; the block is paid for')
-    expect(stdout).toContain('Next: crucible submit job.yaml --backend ec2:reserved')
+    expect(stdout).toMatch(/^Next: crucible submit job\.yaml --reservation cr-\w+$/m)
   })
 
   it('answers yes with conditions with 9: what to buy, what it costs, what is owned and too small', async () => {

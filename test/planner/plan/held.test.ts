@@ -256,6 +256,18 @@ describe('places that are kept for a job to come', () => {
   })
 })
 
+describe('places that were reserved outside of the deployment', () => {
+  it('are for jobs that name their reservation', () => {
+    const offer = reserved('cr-1', { isForNaming: true })
+    expect(notFor(offer, { spec: SPEC, owner: 'alice' })).toEqual({
+      code: 'held',
+      reason: "it was not reserved for this deployment's jobs; `reservation: cr-1` uses it",
+    })
+    expect(notFor(offer, { spec: { ...SPEC, reservation: 'cr-1' } })).toBeUndefined()
+    expect(notFor(offer, { spec: { ...SPEC, reservation: 'cr-2' } })?.code).toBe('reservation')
+  })
+})
+
 describe('places whose owner is not on record', () => {
   it('are not those of a job whose owner is not on record either', () => {
     const hold = { reservation: 'res-1' }
