@@ -1,5 +1,6 @@
 import { withoutEnd } from '../core/trim'
-import { Agent, request as send, type Dispatcher } from 'undici'
+import { request as send, type Dispatcher } from 'undici'
+import { dispatcherTo } from '../network/outside'
 import type { z } from 'zod'
 import { MINUTE_MS, SECOND_MS } from '../core/time/time'
 import { limitedTo } from './calls'
@@ -70,7 +71,7 @@ const ANSWER_BYTES_MAX = 16 * 1024 * 1024
 const PAGE_CHARS_MAX = 500
 
 export function createHttpClient({ name, baseUrl, userAgent, headers }: HttpClientOptions): HttpClient {
-  const agent = new Agent({
+  const agent = dispatcherTo({
     keepAliveTimeout: KEEP_ALIVE_MS,
     connect: { timeout: CONNECT_MS },
     // The signal of each call has the limit.

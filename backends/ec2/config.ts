@@ -143,11 +143,6 @@ export const EC2_SETTINGS = [
   },
 ]
 
-/** The SDK prints at each start that it wants a newer Node than Crucible requires; users cannot act on that. */
-export function silenceSdk(): void {
-  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true'
-}
-
 export type ParsedEc2Config = { config: Ec2Config } | { problems: string[] }
 
 /** Reads the settings of `EC2_SETTINGS`; either a whole config or every problem at once. */

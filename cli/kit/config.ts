@@ -22,8 +22,6 @@ export interface CliConfig {
 export function completeEnvironment(): void {
   exemptLoopback(process.env)
   nameUser(process.env)
-  // The SDK announces when it will stop supporting Node 20. A user can do nothing about that; docs/decisions/0002-dependencies.md has our date.
-  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true'
 }
 
 /** @param script the file that Node runs, as the user named it */

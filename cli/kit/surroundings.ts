@@ -2,21 +2,13 @@
 import { accessSync, constants } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { CrucibleError } from '../../client/errors'
-
-const PROXIES = ['http_proxy', 'https_proxy', 'grpc_proxy', 'all_proxy'].flatMap((name) => [
-  name,
-  name.toUpperCase(),
-])
-const LOOPBACK = ['localhost', '127.0.0.1', '::1']
+import { exemptFrom } from '../../network/environment'
 
 /** Exempts this machine from its proxy, for this process and its children: a server on loopback is not behind one. */
 export function exemptLoopback(environment: NodeJS.ProcessEnv): void {
-  if (PROXIES.every((name) => !environment[name])) return
-  const exempt = (environment['no_proxy'] ?? environment['NO_PROXY'] ?? '')
-    .split(',')
-    .map((name) => name.trim())
-  const all = exempt.includes('*') ? ['*'] : [...new Set([...exempt.filter(Boolean), ...LOOPBACK])]
-  for (const name of ['no_proxy', 'NO_PROXY']) environment[name] = all.join(',')
+  const exempt = exemptFrom(environment)
+  if (exempt === undefined) return
+  for (const name of ['no_proxy', 'NO_PROXY']) environment[name] = exempt
 }
 
 /** Names a user id that the system does not know, as in a container with one of its own: libraries ask for name and home of the user. */

@@ -2,7 +2,7 @@ import type * as SdkTypes from '@aws-sdk/client-s3'
 import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3'
 import { defined } from '../../core/defined'
 import type { Grant } from '../../core/grants'
-import { silenceSdk } from './config'
+import { requestHandler } from '../../network/aws'
 import type { S3Place } from './place'
 
 /** Concurrent requests to one server: the parts of two files, and small requests. */
@@ -26,7 +26,6 @@ const PLAIN = {
 /** The SDK takes a while to load, and most commands never need it. */
 export type Sdk = typeof SdkTypes
 function loadSdk(): Promise<Sdk> {
-  silenceSdk()
   return import('@aws-sdk/client-s3')
 }
 
@@ -35,12 +34,7 @@ function clientConfig({ region, endpoint }: S3Place): S3ClientConfig {
     region: region ?? REGION_DEFAULT,
     followRegionRedirects: true,
     maxAttempts: TRIES,
-    requestHandler: {
-      connectionTimeout: CONNECT_MS,
-      socketTimeout: SILENCE_MS,
-      httpAgent: { keepAlive: true, maxSockets: SOCKETS_MAX },
-      httpsAgent: { keepAlive: true, maxSockets: SOCKETS_MAX },
-    },
+    requestHandler: requestHandler({ connectMs: CONNECT_MS, silenceMs: SILENCE_MS, socketsMax: SOCKETS_MAX }),
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true, ...PLAIN }),
   }
 }

@@ -1,11 +1,6 @@
 import { withoutEnd } from '../../core/trim'
 import type { Environment } from '../home'
 
-/** Silences the SDK, which at each start asks on standard error for a newer Node than Crucible needs. */
-export function silenceSdk(): void {
-  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true'
-}
-
 /** The S3 settings of the environment, in the variables of all AWS tools. */
 export interface S3Environment {
   region?: string

@@ -3,7 +3,8 @@ import type { Grant } from '../../core/grants'
 import { HOUR_MS, SECOND_MS } from '../../core/time/time'
 import type { Granter, GrantRequest } from '../grants'
 import { StoreError } from '../store'
-import { readS3Environment, silenceSdk } from './config'
+import { requestHandler } from '../../network/aws'
+import { readS3Environment } from './config'
 import { s3ErrorOf } from './errors'
 import { grantPolicy } from './grant-policy'
 import type { S3Place } from './place'
@@ -77,7 +78,6 @@ class S3Granter implements Granter {
   }
 
   async #ask({ jobId, attempt }: GrantRequest, durationMs: number): Promise<Grant> {
-    silenceSdk()
     const sts = await import('@aws-sdk/client-sts')
     this.#client ??= Promise.resolve(new sts.STSClient(this.#clientConfig()))
     const client = await this.#client
@@ -107,11 +107,7 @@ class S3Granter implements Granter {
     return {
       region: region ?? 'us-east-1',
       maxAttempts: TRIES,
-      requestHandler: {
-        connectionTimeout: CONNECT_MS,
-        requestTimeout: ANSWER_MS,
-        throwOnRequestTimeout: true,
-      },
+      requestHandler: requestHandler({ connectMs: CONNECT_MS, answerMs: ANSWER_MS }),
       endpoint: own,
     }
   }

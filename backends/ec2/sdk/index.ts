@@ -6,7 +6,7 @@ import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas'
 import { SSMClient } from '@aws-sdk/client-ssm'
 import { STSClient } from '@aws-sdk/client-sts'
 import type { Bucket, Ec2Api } from './api'
-import { silenceSdk } from '../config'
+import { requestHandler } from '../../../network/aws'
 import { createAccountApi } from './account'
 import { refusingStrangers } from './answers'
 import { createCommandsApi } from './commands'
@@ -46,10 +46,9 @@ export interface Clients {
 }
 
 export function createSdkApi({ region, endpoint, buyerRole, patience = PATIENCE }: SdkOptions): Ec2Api {
-  silenceSdk()
   const common = { region, endpoint }
-  const reading = { ...common, maxAttempts: READ_ATTEMPTS, requestHandler: timeouts(patience.readMs) }
-  const changing = { ...common, maxAttempts: 1, requestHandler: timeouts(patience.changeMs) }
+  const reading = { ...common, maxAttempts: READ_ATTEMPTS, requestHandler: handlerWithin(patience.readMs) }
+  const changing = { ...common, maxAttempts: 1, requestHandler: handlerWithin(patience.changeMs) }
   const clients: Clients = {
     reading: { ec2: refusingStrangers(new EC2Client(reading)), ssm: new SSMClient(reading) },
     changing: { ec2: refusingStrangers(new EC2Client(changing)), ssm: new SSMClient(changing) },
@@ -97,10 +96,6 @@ function s3ClientsWith(reading: S3ClientConfig & { region: string }): (bucket: B
   }
 }
 
-function timeouts(requestTimeout: number): {
-  connectionTimeout: number
-  requestTimeout: number
-  throwOnRequestTimeout: boolean
-} {
-  return { connectionTimeout: CONNECT_TIMEOUT_MS, requestTimeout, throwOnRequestTimeout: true }
+function handlerWithin(answerMs: number): object {
+  return requestHandler({ connectMs: CONNECT_TIMEOUT_MS, answerMs })
 }

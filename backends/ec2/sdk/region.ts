@@ -2,7 +2,7 @@ import { EC2Client } from '@aws-sdk/client-ec2'
 import { PricingClient } from '@aws-sdk/client-pricing'
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas'
 import type { Limiter } from '../../limiter'
-import { silenceSdk } from '../config'
+import { requestHandler } from '../../../network/aws'
 import { readQuota, readQuotaRequests } from './quota-calls'
 import type { RegionApi } from './api-capacity'
 import { createCapacityApi } from './capacity'
@@ -28,17 +28,11 @@ const ATTEMPTS = 6
 
 /** Creates the clients of one Region; one per Region and process, because they share their observations of throttling. */
 export function createRegionApi({ region, profile, endpoint, limiter, signal }: RegionAccess): RegionApi {
-  silenceSdk()
-  const requestHandler = {
-    connectionTimeout: CONNECT_TIMEOUT_MS,
-    requestTimeout: ANSWER_TIMEOUT_MS,
-    throwOnRequestTimeout: true,
-  }
   const common = {
     region,
     maxAttempts: ATTEMPTS,
     retryMode: 'adaptive',
-    requestHandler,
+    requestHandler: requestHandler({ connectMs: CONNECT_TIMEOUT_MS, answerMs: ANSWER_TIMEOUT_MS }),
     profile,
     endpoint,
   }

@@ -4,7 +4,7 @@ import { IAMClient } from '@aws-sdk/client-iam'
 import { S3Client } from '@aws-sdk/client-s3'
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas'
 import { STSClient } from '@aws-sdk/client-sts'
-import { silenceSdk } from '../config'
+import { requestHandler } from '../../../network/aws'
 
 export interface Clients {
   stacks: CloudFormationClient
@@ -31,17 +31,12 @@ const ANSWER_TIMEOUT_MS = 20_000
 const TRIES_MAX = 8
 
 export function createClients({ region, profile, endpoint, storeEndpoint = endpoint }: Access): Clients {
-  silenceSdk()
   const common = {
     region,
     profile,
     endpoint,
     maxAttempts: TRIES_MAX,
-    requestHandler: {
-      connectionTimeout: CONNECT_TIMEOUT_MS,
-      requestTimeout: ANSWER_TIMEOUT_MS,
-      throwOnRequestTimeout: true,
-    },
+    requestHandler: requestHandler({ connectMs: CONNECT_TIMEOUT_MS, answerMs: ANSWER_TIMEOUT_MS }),
   }
   return {
     stacks: new CloudFormationClient(common),

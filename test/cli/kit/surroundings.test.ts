@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { checkSurroundings, exemptLoopback, nameUser } from '../../../cli/kit/surroundings'
 
-const LOOPBACK = 'localhost,127.0.0.1,::1'
+const NEAR = 'localhost,127.0.0.1,::1,169.254.169.254,169.254.170.2,fd00:ec2::254'
 
 describe('a proxy', () => {
   const exempted = (environment: Record<string, string>): NodeJS.ProcessEnv => {
@@ -13,8 +13,8 @@ describe('a proxy', () => {
   it.each([
     [{}, undefined],
     [{ HTTP_PROXY: '' }, undefined],
-    [{ HTTP_PROXY: 'http://proxy:3128' }, LOOPBACK],
-    [{ grpc_proxy: 'http://proxy:3128', NO_PROXY: 'intra, localhost' }, `intra,${LOOPBACK}`],
+    [{ HTTP_PROXY: 'http://proxy:3128' }, NEAR],
+    [{ grpc_proxy: 'http://proxy:3128', NO_PROXY: 'intra, localhost' }, `intra,${NEAR}`],
     [{ https_proxy: 'http://proxy:3128', no_proxy: '*' }, '*'],
   ])('is not used for this machine: %j', (environment, exempt) => {
     const { no_proxy: lower, NO_PROXY: upper } = exempted(environment)

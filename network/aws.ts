@@ -1,0 +1,150 @@
+/** How clients of AWS's SDK reach their servers. */
+import { Readable } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import { isDirect } from './environment'
+
+/** Limits of a request in milliseconds, and the number of connections. */
+export interface RequestLimits {
+  connectMs: number
+  /** Until the answer is complete; missing for none. */
+  answerMs?: number
+  /** Without a byte; missing for none. */
+  silenceMs?: number
+  socketsMax?: number
+}
+
+interface Request {
+  protocol: string
+  hostname: string
+  port?: number
+  method: string
+  path: string
+  query?: Record<string, string | string[] | null | undefined>
+  headers: Record<string, string>
+  body?: unknown
+}
+
+/** The SDK's own handler where servers are reached directly, else one that takes the way of `network/outside.ts`. */
+export function requestHandler(limits: RequestLimits): object {
+  // Each new client asks on standard error for a newer Node than Crucible needs, about which a user can do nothing.
+  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true'
+  if (!isDirect(process.env)) return new OutsideHandler(limits)
+  const { connectMs, answerMs, silenceMs, socketsMax } = limits
+  const agent = socketsMax === undefined ? undefined : { keepAlive: true, maxSockets: socketsMax }
+  return {
+    connectionTimeout: connectMs,
+    ...(answerMs !== undefined && { requestTimeout: answerMs, throwOnRequestTimeout: true }),
+    ...(silenceMs !== undefined && { socketTimeout: silenceMs }),
+    ...(agent && { httpAgent: agent, httpsAgent: agent }),
+  }
+}
+
+/** Headers that the client of undici sets itself, none of which is signed. */
+const OWN_HEADERS = new Set(['expect', 'transfer-encoding', 'connection'])
+const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
+const PROXY_REFUSAL = /^Proxy response \((\d+)\)/
+
+class OutsideHandler {
+  readonly metadata = { handlerProtocol: 'http/1.1' }
+  readonly #limits: RequestLimits
+  #dispatcher: Promise<Dispatcher> | undefined
+
+  constructor(limits: RequestLimits) {
+    this.#limits = limits
+  }
+
+  async handle(
+    request: Request,
+    { abortSignal, requestTimeout }: { abortSignal?: unknown; requestTimeout?: number } = {},
+  ): Promise<{ response: { statusCode: number; headers: Record<string, string>; body: Readable } }> {
+    const { answerMs = 0, silenceMs = 0 } = this.#limits
+    const limitMs = requestTimeout ?? answerMs
+    const { protocol, hostname, port, method, path, headers, body } = request
+    const signals = [
+      ...(limitMs > 0 ? [AbortSignal.timeout(limitMs)] : []),
+      ...(abortSignal instanceof AbortSignal ? [abortSignal] : []),
+    ]
+    try {
+      this.#dispatcher ??= this.#connect()
+      const dispatcher = await this.#dispatcher
+      const answer = await dispatcher.request({
+        origin: `${protocol}//${hostname}${port === undefined ? '' : `:${port}`}`,
+        path: path + queryOf(request),
+        method: method as Dispatcher.HttpMethod,
+        headers: Object.fromEntries(
+          Object.entries(headers).filter(([name]) => !OWN_HEADERS.has(name.toLowerCase())),
+        ),
+        body: body as Dispatcher.RequestOptions['body'],
+        signal: AbortSignal.any(signals),
+        headersTimeout: silenceMs,
+        bodyTimeout: silenceMs,
+      })
+      const given = Object.entries(answer.headers).map(([name, value]) => [name, [value].flat().join(', ')])
+      return {
+        response: {
+          statusCode: answer.statusCode,
+          headers: Object.fromEntries(given) as Record<string, string>,
+          body: answer.body,
+        },
+      }
+    } catch (error) {
+      throw inWordsOfSdk(error, request)
+    }
+  }
+
+  async #connect(): Promise<Dispatcher> {
+    const { connectMs, socketsMax } = this.#limits
+    const { dispatcherTo } = await import('./outside')
+    return dispatcherTo({
+      connect: { timeout: connectMs },
+      ...(socketsMax !== undefined && { connections: socketsMax }),
+    })
+  }
+
+  destroy(): void {
+    void this.#dispatcher?.then((dispatcher) => dispatcher.destroy())
+  }
+
+  updateHttpClientConfig(): void {
+    // The limits of a client never change.
+  }
+
+  httpHandlerConfigs(): object {
+    return {}
+  }
+}
+
+function queryOf({ query = {} }: Request): string {
+  const parts = Object.keys(query)
+    .sort()
+    .flatMap((name) => {
+      const value = query[name]
+      if (value === null || value === undefined) return [escaped(name)]
+      return [value].flat().map((one) => `${escaped(name)}=${escaped(one)}`)
+    })
+  return parts.length === 0 ? '' : `?${parts.join('&')}`
+}
+
+/** As AWS signs it. */
+function escaped(text: string): string {
+  return encodeURIComponent(text).replaceAll(
+    /[!'()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+}
+
+/** The SDK repeats a request by the names and codes of errors of Node. */
+function inWordsOfSdk(error: unknown, { hostname, port }: Request): unknown {
+  const { code, message, name } = error as { code?: string; message: string; name?: string }
+  const refused = PROXY_REFUSAL.exec(message)
+  if (refused !== null)
+    return new Error(
+      `the proxy refuses connections to ${hostname}${port === undefined ? '' : `:${port}`} (HTTP ${refused[1]})`,
+      { cause: error },
+    )
+  if (name === 'TimeoutError' || (code !== undefined && TIMEOUTS.has(code)))
+    return Object.assign(new Error(message, { cause: error }), { name: 'TimeoutError' })
+  if (code === 'UND_ERR_SOCKET')
+    return Object.assign(new Error(message, { cause: error }), { name: 'TimeoutError', code: 'ECONNRESET' })
+  return error
+}

@@ -1,0 +1,32 @@
+/** What the environment says about the way from this machine to others. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+const PROXY_NAMES = ['http_proxy', 'https_proxy', 'grpc_proxy', 'all_proxy']
+/** Servers that no proxy reaches: those of this machine, and the metadata services of a machine at AWS. */
+const NEAR = ['localhost', '127.0.0.1', '::1', '169.254.169.254', '169.254.170.2', 'fd00:ec2::254']
+/** Files with further authorities, in the variables of AWS's tools, of OpenSSL and of Node. */
+export const AUTHORITY_NAMES = ['AWS_CA_BUNDLE', 'SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS']
+
+/** The value of a variable that tools know in small and in capital letters. */
+export function valueOf(environment: Environment, name: string): string | undefined {
+  return environment[name] || environment[name.toUpperCase()] || undefined
+}
+
+/** Returns what must not go through a proxy, as the value of NO_PROXY; `undefined` without a proxy. */
+export function exemptFrom(environment: Environment): string | undefined {
+  if (PROXY_NAMES.every((name) => valueOf(environment, name) === undefined)) return undefined
+  const exempt = (valueOf(environment, 'no_proxy') ?? '').split(/[,\s]+/).filter(Boolean)
+  return exempt.includes('*') ? '*' : [...new Set([...exempt, ...NEAR])].join(',')
+}
+
+/** Whether servers are reached directly and with the authorities of Node. */
+export function isDirect(environment: Environment): boolean {
+  return exemptFrom(environment) === undefined && AUTHORITY_NAMES.every((name) => !environment[name])
+}
+
+/** Makes `fetch` take the way of `network/outside.ts`, in the whole process. */
+export async function leadFetchOutside(environment: Environment): Promise<void> {
+  if (isDirect(environment)) return
+  const { dispatcherTo, setGlobalDispatcher } = await import('./outside')
+  setGlobalDispatcher(dispatcherTo({}, environment))
+}
