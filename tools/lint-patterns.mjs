@@ -23,7 +23,7 @@ const ROOMS = [
     'planner',
     'rehearse',
   ],
-  ...['runner', 'service', 'storage', 'workers', 'workflows'],
+  ...['network', 'runner', 'service', 'storage', 'workers', 'workflows'],
 ]
 const SAFE = join(ROOT, 'tools', 'patterns', 'safe.json')
 const JUDGED = join(CACHE, 'patterns.json')
