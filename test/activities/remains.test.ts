@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { settleAttempt } from '../../activities/settle/settle'
+import type { Order } from '../../core/job/plan'
 import { patiently } from '../backends/harness'
 import { LocalHarness } from '../backends/local/harness'
 import { STAND_IN } from '../backends/local/runners'
@@ -13,12 +14,24 @@ beforeEach(async () => {
 })
 afterEach(() => h.dispose())
 
-it('what a machine left is ended although its launch was never heard of and it had ended on its own', async () => {
-  const { backend, store } = h
-  const order = await h.order({ run: 'true' })
+/** An attempt whose machine has ended on its own, and has left its folder. */
+async function ended(wanted: { jobId?: string; attempt?: number } = {}): Promise<Order> {
+  const { backend } = h
+  const order = await h.order({ run: 'true', ...wanted })
   await backend.launch(order, patiently())
   await until(async () => (await backend.find(order.attemptId, patiently())).kind === 'absent')
-  expect(await backend.list(order.deployment, patiently())).toHaveLength(1)
+  return order
+}
+
+const listed = async ({ deployment }: Order): Promise<string[]> =>
+  (await h.backend.list(deployment, patiently())).map(({ owner }) => owner.attemptId)
+
+it('what a machine left is ended although its launch was never heard of and it had ended on its own', async () => {
+  const { backend, store } = h
+  const order = await ended()
+  const others = [await ended({ jobId: order.jobId, attempt: 2 }), await ended()]
+  const ofOthers = others.map(({ attemptId }) => attemptId).sort()
+  expect((await listed(order)).sort()).toEqual([order.attemptId, ...ofOthers].sort())
   const input = {
     order,
     timing: QUICK,
@@ -39,5 +52,6 @@ it('what a machine left is ended although its launch was never heard of and it h
     input,
     patiently().signal,
   )
-  expect(await backend.list(order.deployment, patiently())).toEqual([])
+  // Another attempt of the job, and another job, keep theirs.
+  expect((await listed(order)).sort()).toEqual(ofOthers)
 })

@@ -287,6 +287,31 @@ describe('thinOutCheckpoints', () => {
     expect(await thinOut(store, { liveFrom: 3 })).toEqual([checkpointId(405, 2), checkpointId(400, 1)])
   })
 
+  it.each<[why: string, puts: [step: number, revision: number][]]>([
+    [
+      'put last',
+      [
+        [410, 1],
+        [405, 1],
+        [410, 2],
+      ],
+    ],
+    [
+      'rewrote last',
+      [
+        [405, 1],
+        [410, 1],
+        [405, 2],
+      ],
+    ],
+  ])('spares the checkpoint that a live attempt %s beside the newest', async (_, puts) => {
+    const store = new MemoryStore()
+    save(store, { step: 400 })
+    for (const [step, revision] of puts) save(store, { step, revision, attempt: 2 })
+    expect(await thinOut(store)).toEqual([checkpointId(400, 1)])
+    expect(await thinOut(store, { liveFrom: 3 })).toEqual([checkpointId(405, 2)])
+  })
+
   it('counts a restores.json that cannot be read as empty', async () => {
     const store = new MemoryStore()
     for (const step of [1, 2]) save(store, { step })

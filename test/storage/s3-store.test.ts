@@ -4,6 +4,7 @@ import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CODES } from '../../core/errors'
+import { DAY_MS } from '../../core/time/time'
 import { CHECKPOINT_PARSERS } from '../../intake/documents'
 import { newestGoodCheckpoint, verifyCheckpoint, type BadFile } from '../../storage/checkpoints'
 import { copyCheckpoint } from '../../storage/copy-checkpoint'
@@ -312,6 +313,16 @@ describe('the URL of an S3 store', () => {
     } finally {
       delete process.env['AWS_ENDPOINT_URL_S3']
     }
+  })
+
+  it.each([
+    [1_000, '1'],
+    [59_001, '60'],
+    [30 * DAY_MS, String((7 * DAY_MS) / 1_000)],
+  ])('is signed for %d ms, rounded up to seconds, and for a week at most', async (forMs, seconds) => {
+    const { read, write, delete: end } = await open('s3://data').signUrls('a', forMs)
+    const validities = [read, write, end].map((url) => new URL(url).searchParams.get('X-Amz-Expires'))
+    expect(validities).toEqual([seconds, seconds, seconds])
   })
 
   it.each([

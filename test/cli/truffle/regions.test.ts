@@ -77,12 +77,14 @@ describe('twenty Regions', () => {
 
   it('make no "no capacity" of Regions that did not answer', async () => {
     const denied = { code: 'UnauthorizedOperation', httpStatus: 403 }
+    // An account that has not enabled a Region cannot have capacity there.
+    const closed = { code: 'AuthFailure', httpStatus: 401 }
     const empty = (region: string, error: RegionScript['error']): Partial<RegionScript> => ({
       reservations: [],
       error: region === 'eu-west-1' && error !== undefined ? { ...error, only: /reservations/ } : undefined,
     })
     const codes = await Promise.all(
-      [undefined, denied, { code: 'RequestLimitExceeded', httpStatus: 503 }].map(
+      [undefined, closed, denied, { code: 'RequestLimitExceeded', httpStatus: 503 }].map(
         async (error) =>
           (
             await runOn(
@@ -92,7 +94,7 @@ describe('twenty Regions', () => {
           ).exitCode,
       ),
     )
-    expect(codes).toEqual([3, 4, 7])
+    expect(codes).toEqual([3, 3, 4, 7])
   })
 
   it('show how many have answered, on a terminal and on stderr only', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { WorkflowNotFoundError, type Client } from '@temporalio/client'
-import { listJobs, listWithGaps } from '../../../client/job/list'
+import { listJobs, listWithGaps, queryOf } from '../../../client/job/list'
 import { readView } from '../../../client/job/read-view'
 import { cancel } from '../../../client/updates'
 import type { MachineHandle } from '../../../core/handle'
@@ -254,4 +254,20 @@ describe('the list of jobs', () => {
       hint: expect.stringMatching(/crucible dev/),
     })
   })
+})
+
+describe('the query of a list', () => {
+  const hostile = `o'brien\\' OR WorkflowType = 'job`
+
+  it.each([{ name: hostile }, { owner: hostile }, { backend: hostile }, { backend: `ec2:${hostile}` }])(
+    'has the quotes and backslashes of %j inside its quotes',
+    (filter) => {
+      const query = queryOf(filter)
+      const [quoted = '', ...others] = [...query.matchAll(/'((?:[^'\\]|\\.)*)'/g)]
+        .map(([, inner]) => inner!.replace(/\\(.)/g, '$1'))
+        .filter((text) => text.includes('brien'))
+      expect(quoted.replace(/:$/, '')).toBe(Object.values(filter)[0])
+      expect(others).toEqual([])
+    },
+  )
 })
