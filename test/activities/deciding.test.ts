@@ -130,6 +130,20 @@ describe('finishJob', () => {
     expect(await readJobCosts(place.store, '2026-09')).toEqual([])
   })
 
+  it('settles what it cost with the budget of the month that pays, and with no other', async () => {
+    const settled: unknown[] = []
+    const treasury = {
+      promise: async () => undefined,
+      settle: async (...of: unknown[]) => void settled.push(of),
+    }
+    const paid = createDecidingActivities({ store: place.store, now: place.now, treasury })
+    await perform(paid, 'finishJob', input)
+    expect(settled).toEqual([])
+    await perform(paid, 'finishJob', { ...input, month: '2026-10' })
+    const spent = { jobId: 'job-a', owner: 'me', spentMicroUsd: 42 }
+    expect(settled).toEqual([['2026-10', spent, expect.any(AbortSignal)]])
+  })
+
   it('keeps the two newest checkpoints and the newest that a program went on from, and no broken upload', async () => {
     const saved = []
     for (const step of [1, 2, 3, 4, 5]) {

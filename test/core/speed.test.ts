@@ -110,8 +110,11 @@ describe('the speed that jobs of a deployment measured', () => {
   })
 
   it('moves it only so far where it is beyond all measure, as a program may report any steps', () => {
-    const absurd = speedOf('V100', 'A100', { own: measured(1e9, 1) })!
-    expect(absurd.factor).toBeLessThan(2)
+    const [high, low] = [1e9, 1e-9].map(
+      (factor) => speedOf('V100', 'A100', { own: measured(factor, 1) })!.factor,
+    )
+    expect(high).toBeLessThan(2)
+    expect(high! * low!).toBeCloseTo(V100_OF_A100.factor ** 2, 9)
     expect(speedOf('V100', 'A100', { own: [{ ...measured(0.3, 1)[0]!, than: 'X900' }] })!.factor).toBe(
       V100_OF_A100.factor,
     )

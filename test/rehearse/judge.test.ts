@@ -1,15 +1,16 @@
 import { describe, expect, it } from '@jest/globals'
 import { checkpointId } from '../../core/job/checkpoint'
 import { judge, type Report } from '../../rehearse/judge'
-import type {
-  RehearsedAttempt,
-  RehearsedCheckpoint,
-  RehearsedFile,
-  RehearsedLife,
-  RehearsedRestore,
-  RehearsalFacts,
-  RehearsedStep,
-  StrikeDone,
+import {
+  stepOf,
+  type RehearsedAttempt,
+  type RehearsedCheckpoint,
+  type RehearsedFile,
+  type RehearsedLife,
+  type RehearsedRestore,
+  type RehearsalFacts,
+  type RehearsedStep,
+  type StrikeDone,
 } from '../../rehearse/seen'
 
 const STEP_MS = 100
@@ -443,5 +444,21 @@ describe('the judgement of a rehearsal', () => {
         .changes.map(({ text }) => text)
         .join(),
     ).toMatch(/checkpoint\.signal: SIGUSR1/)
+  })
+})
+
+describe('the step of a checkpoint without a step in its name', () => {
+  const life: RehearsedLife = { attempts: [attempt(1), attempt(2, { steps: steps(1, 9) })], outputs: {} }
+
+  it.each([
+    [-1, null],
+    [0, 1],
+    [2 * STEP_MS - 1, 2],
+    [2 * STEP_MS, 3],
+    [99 * STEP_MS, 9],
+  ])('that was saved after %d ms is that of the last step of its attempt before: %s', (savedAtMs, step) => {
+    expect(stepOf(checkpoint(7, 2, { isStepKnown: false, savedAtMs }), life)).toBe(step)
+    expect(stepOf(checkpoint(7, 1, { isStepKnown: false, savedAtMs }), life)).toBeNull()
+    expect(stepOf(checkpoint(7, 2, { savedAtMs }), life)).toBe(7)
   })
 })

@@ -235,8 +235,14 @@ describe('advice', () => {
 
   it.each([
     ['a scheduled training of 10 days', { isScheduled: true, days: 10 }, 'capacity-block'],
-    ['one that takes longer than AWS sells', { isScheduled: true, days: 200 }, 'odcr'],
-    ['one of more machines than a block has', { isScheduled: true, days: 7, machines: 100 }, 'odcr'],
+    [
+      'one of as many machines as a block has',
+      { isScheduled: true, days: 7, machines: 64 },
+      'capacity-block',
+    ],
+    ['one of more machines than a block has', { isScheduled: true, days: 7, machines: 65 }, 'odcr'],
+    ['one as long as AWS sells', { isScheduled: true, days: 182 }, 'capacity-block'],
+    ['one a day longer than AWS sells', { isScheduled: true, days: 183 }, 'odcr'],
     [
       'one of one machine that can resume',
       { isScheduled: true, days: 3, machines: 1, isInterruptible: true },

@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals'
 import { CHECKPOINT_PART_BYTES } from '../../../core/job/checkpoint'
+import { isTaggedFor, type OwnedReservation } from '../../../core/reservation/reservation'
 import { RESERVATION_ID_PATTERN, shareOfLimit } from '../../../core/reservation/reserving'
 
 it.each([
@@ -30,6 +31,20 @@ it.each<[string, boolean]>([
   ['res-A', false],
 ])('%j is the id of a reservation: %s', (id, isLegal) => {
   expect(RESERVATION_ID_PATTERN.test(id)).toBe(isLegal)
+})
+
+const BOUGHT = { kind: 'prepaid', intent: 'res-a', deployment: 'dep-a', isShared: false } as const
+
+it.each<[Partial<OwnedReservation>, boolean]>([
+  [{}, true],
+  [{ intent: 'res-b' }, false],
+  [{ deployment: 'dep-b' }, false],
+  [{ kind: 'hourly' }, false],
+  // Its tags were written by another account.
+  [{ isShared: true }, false],
+])('a reservation with %j is the one that was bought: %s', (difference, isBought) => {
+  const one = { ...BOUGHT, ...difference } as OwnedReservation
+  expect(isTaggedFor(one, BOUGHT)).toBe(isBought)
 })
 
 it('a checkpoint is uploaded in parts of 16 MiB', () => {

@@ -130,9 +130,15 @@ describe('a job that names a reservation', () => {
     ).toMatch(words)
   })
 
-  it('waits for a place of it that is not free yet', () => {
+  it.each<NamedReservation | undefined>([
+    undefined,
+    { state: 'open' },
+    { state: 'over' },
+    { state: 'unknown' },
+  ])('waits for a place of it that is not free yet, whatever its workflow says: %j', (named) => {
     const full = { ...held(), availability: 'unavailable' as const }
-    expect(planned([full, BY_HAND], { spec: { reservation: 'res-1' } }).outcome.kind).toBe('wait')
+    const { outcome } = planned([full, BY_HAND], { named, spec: { reservation: 'res-1' } })
+    expect(outcome).toMatchObject({ kind: 'wait', reason: expect.stringMatching(/^No offer fits this job/) })
   })
 })
 
