@@ -1,11 +1,10 @@
 import type { CompletedPart } from '@aws-sdk/client-s3'
 import { eachOf } from '../parallel'
+import { partBytesOf } from './parts'
 import type { Bucket } from './s3-store'
 
 /** Size above which objects are copied in parts, several at a time; S3 copies at most 5 GiB in one request. */
 const ONE_REQUEST_BYTES_MAX = 256 * 1024 * 1024
-/** S3 allows this many parts per object. */
-const PARTS_MAX = 10_000
 
 interface Copying {
   from: string
@@ -50,7 +49,7 @@ async function copyInParts(
 ): Promise<void> {
   const { sdk, client, name } = bucket
   const at = { Bucket: name, Key: copying.to }
-  const partBytes = Math.max(source.partBytesMin, Math.ceil(source.sizeBytes / PARTS_MAX))
+  const partBytes = partBytesOf(source.sizeBytes, source.partBytesMin)
   const { UploadId } = await client.send(
     new sdk.CreateMultipartUploadCommand({ ...at, Metadata: copying.metadata }),
   )

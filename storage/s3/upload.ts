@@ -1,12 +1,11 @@
 import { createReadStream } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { storeErrorOf } from '../file-errors'
+import { partBytesOf } from './parts'
 import type { Bucket } from './s3-store'
 
 /** Smaller files take one request. */
 const PART_BYTES_MIN = 8 * 1024 * 1024
-/** S3 allows this many parts per object. */
-const PARTS_MAX = 10_000
 /** Number of concurrent parts; each is held in memory. */
 const PARALLEL_PARTS = 4
 
@@ -33,7 +32,7 @@ export async function uploadFrom(path: string, { bucket, key, metadata }: Upload
   const upload = new Upload({
     client: bucket.client,
     params: { ...params, Body: file },
-    partSize: Math.max(PART_BYTES_MIN, Math.ceil(size / PARTS_MAX)),
+    partSize: partBytesOf(size, PART_BYTES_MIN),
     queueSize: PARALLEL_PARTS,
   })
   await Promise.race([upload.done(), broken])

@@ -29,6 +29,7 @@ describe('a command', () => {
     ['python -m pkg', 'pkg/__main__.py', []],
     ['torchrun --standalone --nproc_per_node 4 train.py a', 'train.py', ['a']],
     ['accelerate launch --mixed_precision bf16 -m pkg.train b', 'pkg/train.py', ['b']],
+    ['accelerate launch --module pkg.train b', 'pkg/train.py', ['b']],
     ['deepspeed --num_gpus=2 train.py --deepspeed ds.json', 'train.py', ['--deepspeed', 'ds.json']],
     ['pip install -r requirements.txt && python train.py', 'train.py', []],
     ['srun --gpus 2 python train.py', 'train.py', []],

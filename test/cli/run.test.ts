@@ -174,6 +174,17 @@ describe('crucible', () => {
     expect((await world.run('list')).stderr).toContain(`\`${invocation} dev\``)
   })
 
+  it.each([
+    [{}, true],
+    [{ NO_COLOR: '' }, true],
+    [{ NO_COLOR: '1' }, false],
+    [{ TERM: 'dumb' }, false],
+    [{ NO_COLOR: '1', TERM: 'dumb' }, false],
+  ])('wants colours in the environment %j: %s', (environment, isColourWanted) => {
+    Object.assign(world.environment, environment)
+    expect(world.outside().outside.config).toMatchObject({ isColourWanted })
+  })
+
   it('keeps variables before a command that it names', () => {
     const { outside } = world.outside()
     const cli = new Cli({ ...outside, config: { ...outside.config, invocation: './crucible' } }, false)

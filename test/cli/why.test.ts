@@ -284,6 +284,15 @@ describe('crucible plan --explain', () => {
     expect(excluded.stdout).toMatch(/^local\/spot\/process\/\S+ is excluded: it is interruptible/)
   })
 
+  it.each([
+    [['--interruptible'], true],
+    [[], false],
+  ])('with %j warns of work that an interruption loses: %s', async (flags, isWarned) => {
+    const { exitCode, stderr } = await world.run('plan', script, ...flags)
+    expect(exitCode).toBe(0)
+    expect(/An interruption loses all work of this job.*train\.py/.test(stderr)).toBe(isWarned)
+  })
+
   it('refuses what no offer is called, in one document with --json', async () => {
     const { exitCode, stdout } = await world.run('plan', script, '--explain', 'p9', '--json')
     expect({ exitCode, ...JSON.parse(stdout) }).toMatchObject({

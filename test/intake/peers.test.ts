@@ -95,6 +95,16 @@ spec:
     expect(others).toEqual([])
   })
 
+  it.each([
+    ['[A100, H100:4]', '{ accelerators: [ A100, H100 ], with the number in gpus }'],
+    ['[A100:4, H100:4]', '{ accelerators: [ A100, H100 ], gpus: 4 }'],
+    ['[A100]', '{ accelerators: A100, gpus: 1 }'],
+    ['{ H100: 2, A100: 8 }', '{ accelerators: [ H100, A100 ], with the number in gpus }'],
+  ])('translates the accelerators %s with their number only where it is one', (accelerators, words) => {
+    const text = `resources: { infra: aws, accelerators: ${accelerators} }\nnum_nodes: 1\nrun: x\n`
+    expect(complaints(text).join('\n')).toContain(`resources.accelerators is resources: ${words}`)
+  })
+
   it('is not suspected for one field of another scheduler, nor for a job that can be read', () => {
     expect(complaints('run: x\nenvs: { A: b }\n')).toEqual(['2:1: envs is not a field. Did you mean env?'])
     expect(complaints('run: x\nresources: { accelerators: "H100:8" }\n')).toHaveLength(1)

@@ -13,6 +13,7 @@ import { layout } from '../../storage/layout'
 import { openStore } from '../../storage/open-store'
 import { makeClient } from '../../storage/s3/client'
 import { copyWithin } from '../../storage/s3/copy'
+import { partBytesOf } from '../../storage/s3/parts'
 import { S3Store, type Bucket } from '../../storage/s3/s3-store'
 import { parsePlace } from '../../storage/s3/place'
 import { FaultProxy, type Fault } from '../support/fault-proxy'
@@ -288,6 +289,19 @@ describe('an S3 store on a bad way', () => {
       await client.send(new UploadPartCommand({ ...at, UploadId, PartNumber: 1, Body: part }))
     client.destroy()
   }
+})
+
+describe('the parts of an object', () => {
+  const MIB = 1024 * 1024
+
+  it.each([
+    [80_000 * MIB, 8 * MIB],
+    [80_000 * MIB + 1, 8 * MIB + 1],
+    [5 * 1024 * 1024 * MIB, Math.ceil((5 * 1024 * 1024 * MIB) / 10_000)],
+  ])('of %d bytes have %d bytes, so that S3 takes their number', (sizeBytes, partBytes) => {
+    expect(partBytesOf(sizeBytes, 8 * MIB)).toBe(partBytes)
+    expect(Math.ceil(sizeBytes / partBytes)).toBeLessThanOrEqual(10_000)
+  })
 })
 
 describe('the URL of an S3 store', () => {

@@ -130,7 +130,10 @@ class TestForms(InFolder):
     def test_settings_reach_the_command_line(self):
         script = 'printf \'{"schema":"crucible/1","month":"%s","total":{"spentMicroUsd":1},"owners":[]}\' "$CRUCIBLE_HOME $TEMPORAL_ADDRESS $X"'
         platform = self.platform(script, home="/h", address="a:1", env={"X": "y"})
-        self.assertEqual("/h a:1 y", platform.budget().month)
+        of_process = {"CRUCIBLE_HOME": "/other", "TEMPORAL_ADDRESS": "b:2", "X": "z"}
+        with mock.patch.dict(os.environ, of_process):
+            self.assertEqual("/h a:1 y", platform.budget().month)
+            self.assertEqual("/h a:1 y", asyncio.run(platform.budget.aio()).month)
 
     def test_what_a_list_does_not_know_is_none_and_warned_of(self):
         job = {"id": "job-1", "name": "train", "owner": "o", "state": None, "reason": None, "submittedAtMs": 0, "cost": {"spentMicroUsd": None}}

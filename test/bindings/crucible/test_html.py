@@ -7,6 +7,7 @@ from crucible import html
 from crucible.plans import plan_of
 from crucible.records import LogLine
 from crucible.status import status_of
+from truffle.html import ROWS_MAX, table
 from test_status import shown
 
 SCRIPT = "<script>alert(1)</script>"
@@ -76,3 +77,17 @@ class TestHtml(unittest.TestCase):
         self.assertEqual(0, len(empty))
         self.assertIn("8 GPUs", str(empty))
         self.assertIn("No place fits", html.plan(empty))
+
+
+class TestTables(unittest.TestCase):
+    def test_every_text_of_a_table_stays_text(self):
+        rows = [{SCRIPT: 1, "type": SCRIPT, "zones": [SCRIPT], "more": {"x": SCRIPT}, "empty": None}]
+        shown = table(rows, notes=[SCRIPT], title=SCRIPT)
+        self.assertNotIn("<script", shown)
+        self.assertEqual(6, shown.count("&lt;script&gt;"))
+        self.assertNotIn("empty", shown)
+
+    def test_a_long_table_shows_its_beginning_and_counts_the_rest(self):
+        for count, rest in ((ROWS_MAX, ""), (ROWS_MAX + 2, "<p>2 more rows</p>")):
+            shown = table([{"n": number} for number in range(count)])
+            self.assertEqual((ROWS_MAX, rest), (shown.count("<td>"), "".join(shown.split("</table>")[1:]).replace("</div>", "")))

@@ -292,6 +292,14 @@ class TestPacking(InNotebook):
         cell = self.cell("import own_large\ndef train(): return own_large.x\n")
         with mock.patch.object(modules, "BYTES_MAX", 1000):
             self.refused("The modules of the function are larger", cell["train"])
+        # Two halves are too much together, and as much as is allowed is not.
+        for name in ("own_first", "own_second"):
+            (self.project / (name + ".py")).write_text("x = 1\n" + "#" * 494)
+        both = self.cell("import own_first, own_second\ndef train(): return own_first.x + own_second.x\n")["train"]
+        with mock.patch.object(modules, "BYTES_MAX", 999):
+            self.refused("The modules of the function are larger", both)
+        with mock.patch.object(modules, "BYTES_MAX", 1000):
+            self.assertEqual(2, self.result(both))
 
     def test_two_things_of_one_name_are_refused(self):
         cell = self.cell("value = 1\ndef reads(): return value\ndef make(value):\n    def both(): return value + reads()\n    return both\n")

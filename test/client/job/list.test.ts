@@ -213,6 +213,21 @@ describe('the list of jobs', () => {
     expect(notes).toEqual([expect.stringMatching(/no answer within 5 ?s/)])
   })
 
+  it.each([
+    [true, null],
+    [false, 0],
+  ])(
+    'has the state of a job under way, and not what it cost if an entry is unreadable: %s',
+    async (isTorn, spent) => {
+      await job('job-known', 50 * MINUTE_MS, { isFinished: false })
+      if (isTorn) await world.store.put(layout.record('job-known', 1), '{')
+      world.client = serverOf(['job-known'])
+      expect(await listJobs(world.context)).toMatchObject([
+        { id: 'job-known', state: 'running', cost: { spentMicroUsd: spent } },
+      ])
+    },
+  )
+
   it('counts the workflows that the store does not know, and lists them as no jobs', async () => {
     await job('job-mine', 50 * MINUTE_MS, { isFinished: false })
     const strangers = Array.from({ length: 120 }, (_, index) => `job-stranger-${index}`)
