@@ -47,6 +47,23 @@ function copyOf(folder: string, name: string): string {
 }
 
 describe('crucible analyze --suggest-resume', () => {
+  it.each([
+    ['import keras', 'keras'],
+    ['import keras as k', 'k'],
+    ['from tensorflow import keras', 'keras'],
+    ['import tensorflow as tf', 'tf.keras'],
+  ])('reaches Keras by the name that `%s` gives it', (statement, name) => {
+    const folder = copyOf(SAMPLES.find((sample) => sample.name === 'keras-functional')!.folder, 'keras-alias')
+    const path = join(folder, 'train.py')
+    const text = readFileSync(path, 'utf8').replaceAll('keras.', `${name}.`)
+    writeFileSync(path, text.replace('import keras\n', `${statement}\n`))
+    const added = suggest(folder, 'python train.py')
+      .diff?.split('\n')
+      .filter((line) => line.startsWith('+'))
+    const places = added?.join('\n').match(/[\w.]*\bkeras\b\.|\bk\./g) ?? []
+    expect(new Set(places)).toEqual(new Set([`${name}.`]))
+  })
+
   it.each(SAMPLES)('does for $name what its label says', ({ folder, label }) => {
     const { outcome, diff, reasons } = suggest(folder, label.run)
     const [reason] = reasons

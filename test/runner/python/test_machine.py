@@ -163,6 +163,11 @@ class EnvironmentTest(FolderTest):
         self.assertEqual(workload_environment(facts, {"PATH": "/bin"})["TMPDIR"], short)
         paths.forget_short_scratch()
         self.assertFalse(os.path.lexists(short))
+        # Another user could lead the link elsewhere later.
+        os.symlink(paths.scratch, short)
+        self.assertEqual(paths.short_scratch(), short)
+        with mock.patch("os.geteuid", return_value=os.geteuid() + 1):
+            self.assertEqual(paths.short_scratch(), paths.scratch)
 
     def test_python_is_found_where_only_python3_is(self):
         self.write("bin/python3", "#!/bin/sh\n")

@@ -4,8 +4,10 @@ import http.server
 import json
 import threading
 import unittest
+from unittest import mock
 
 import support  # noqa: F401
+from crucible_runner.control import watch
 from crucible_runner.documents import ORDER, parse
 from crucible_runner.notices import NOTICE_SHAPES, ec2, open_hint
 
@@ -83,6 +85,25 @@ class InstanceMetadataTest(unittest.TestCase):
         poll = ec2.open_source({}, {"AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://127.0.0.1:1"})
         with self.assertRaises(OSError):
             poll()
+
+
+class WatchTest(unittest.TestCase):
+    def test_trouble_of_a_source_is_remarked_once_until_it_changes(self):
+        answers = ["no answer", "no answer", None, "no answer", "refused", "no answer"]
+        remarks, is_over = [], threading.Event()
+
+        def poll():
+            if not answers:
+                is_over.set()
+                raise SystemExit  # ends the thread
+            answer = answers.pop(0)
+            if answer is not None:
+                raise OSError(answer)
+
+        with mock.patch.object(watch, "_NOTICE_LOOK_SECONDS", 0.001):
+            watch.watch_notice(poll, mock.Mock(), remarks.append, mock.Mock())
+            self.assertTrue(is_over.wait(support.patient(10)))
+        self.assertEqual(remarks, ["no answer", "refused", "no answer"])
 
 
 class OrderTest(unittest.TestCase):

@@ -5,6 +5,7 @@ import time
 from support import FakeClock, FolderTest
 
 from crucible_runner.progress import Progress
+from crucible_runner.progress.reading import Count, read
 
 
 class ProgressTest(FolderTest):
@@ -19,6 +20,20 @@ class ProgressTest(FolderTest):
         self.assertEqual(
             (document["step"], document["stepsTotal"], document["loss"]), (step, total, loss), line
         )
+
+    def test_a_line_that_begins_with_its_bare_step_counts_the_whole_training(self):
+        for line, step in (
+            (b"[12]\ttrain-logloss:0.3", Count(12)),
+            (b"[10]:    train's l2:0.09", Count(10)),
+            (b"12:\tlearn: 0.57", Count(12)),
+            (b"75: 625.195312, 517.632019 avg, 0.000000 rate", Count(75)),
+            (b"120 | loss 4.8438 | lr 3.0e-04", Count(120)),
+            (b"logging_writer.py:35] [1000] steps_per_second=1.76", Count(1000)),
+            (b"building tree 3 of 12", Count(3, 12)),
+            (b"[3/100] 1 tree, 31 leaves", Count(3, 100)),
+        ):
+            reading = read(line)
+            self.assertEqual((reading.step, reading.is_step_whole), (step, True), line)
 
     def test_the_first_step_is_the_first_beyond_the_restored_one(self):
         progress = self.progress("step 41")
