@@ -297,8 +297,10 @@ class ArtifactsTest(FolderTest):
             "output/o/p",
         ):
             self.write(name, name)
-        matches = matches_of(self.at("work"), ["*.txt", "sub", "**/*.bin", "/etc/passwd", "../x"])
-        self.assertEqual([pattern for pattern, paths in matches.items() if not paths], ["/etc/passwd", "../x"])
+        outside = ["/etc/passwd", "../x", "sub/../../x", "sub/.."]
+        self.write("x", "outside")
+        matches = matches_of(self.at("work"), ["*.txt", "sub", "**/*.bin", *outside])
+        self.assertEqual([pattern for pattern, paths in matches.items() if not paths], outside)
         found, remarks = find_artifacts(self.at("output"), self.at("work"), matches)
         names = {name: os.path.relpath(path, self.folder) for name, path in found.items()}
         self.assertEqual(
@@ -310,7 +312,7 @@ class ArtifactsTest(FolderTest):
                 "o/p": "output/o/p",
             },
         )
-        self.assertEqual(len(remarks), 2)
+        self.assertEqual(remarks, ["the output %s is outside the working directory and is not kept" % pattern for pattern in outside])
 
 
 class HelperTest(FolderTest):
