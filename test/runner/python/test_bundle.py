@@ -10,6 +10,7 @@ from support import FakeClock, FolderTest
 from crucible_runner.endings import Failed
 from crucible_runner.inputs.bundle import Fetcher, unpack
 from crucible_runner.keys import Keys
+from crucible_runner.paths import remove_tree
 from crucible_runner.store.file_store import FileStore
 from crucible_runner.store.retry import GaveUp, Patience
 
@@ -85,7 +86,9 @@ class UnpackTest(ArchiveTest):
             )
 
 
-class FetcherTest(ArchiveTest):
+class BundleTest(ArchiveTest):
+    """A store, from which bundles are fetched."""
+
     def setUp(self):
         super().setUp()
         os.mkdir(self.at("store"))
@@ -103,6 +106,13 @@ class FetcherTest(ArchiveTest):
         patience = Patience(lambda: self.is_stopped, lambda: self.is_stopped)
         fetcher.fetch(bundle, self.at("work"), self.at("bundle.tar.gz"), patience)
 
+    def empty(self):
+        """Empties the working directory."""
+        remove_tree(self.at("work"))
+        os.mkdir(self.at("work"))
+
+
+class FetcherTest(BundleTest):
     def test_a_bundle_is_unpacked_and_its_archive_is_deleted(self):
         self.fetch(self.put(self.archive(("a.txt", b"a")).getvalue()))
         self.assertEqual(self.read("work/a.txt"), "a")
