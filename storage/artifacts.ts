@@ -50,7 +50,7 @@ export function newestArtifacts(versions: readonly StoredArtifact[]): StoredArti
 }
 
 /** Returns `a`, `a/b` for `a/b/c`. */
-function foldersOf(path: string): string[] {
+export function foldersOf(path: string): string[] {
   const names = path.split('/').slice(0, -1)
   return names.map((_, depth) => names.slice(0, depth + 1).join('/'))
 }

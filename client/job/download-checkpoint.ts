@@ -8,6 +8,8 @@ import {
   type BadFile,
   type GoodCheckpoint,
 } from '../../storage/checkpoints'
+import { foldersOf } from '../../storage/artifacts'
+import { hasCode } from '../../storage/file-errors'
 import { hasRecord } from '../../storage/record'
 import { faultOf } from '../../storage/checkpoint-digests'
 import { eachOf } from '../../storage/parallel'
@@ -137,13 +139,18 @@ type Source = GoodCheckpoint & { jobId: string }
 async function fetchInto(context: Context, source: Source, target: string): Promise<BadFile[]> {
   const { jobId, checkpoint, manifest } = source
   const clash = clashOf(manifest)
-  if (clash !== undefined) return [{ path: clash, reason: 'is both a link and a folder' }]
+  if (clash !== undefined) return [{ path: clash, reason: 'is in the place of another entry' }]
   const part = join(dirname(target), `.${basename(target)}.${jobId}.${checkpoint.id}.part`)
   const before = await lstat(part).catch(() => undefined)
   if (before?.isDirectory() === false) await rm(part)
   await mkdir(part, { recursive: true })
   await removeStrays(part, manifest)
-  const bad = await FencedFolder.using(part, (folder) => fillIn(context, source, folder))
+  const bad = await FencedFolder.using(part, (folder) => fillIn(context, source, folder)).catch(
+    (error: unknown): BadFile[] => {
+      if (!hasCode(error, 'ENAMETOOLONG', 'EINVAL', 'EILSEQ')) throw error
+      return [{ path: checkpoint.id, reason: 'has a name that this file system does not support' }]
+    },
+  )
   if (bad.length > 0) {
     await rm(part, { recursive: true, force: true })
     return bad
@@ -153,12 +160,15 @@ async function fetchInto(context: Context, source: Source, target: string): Prom
   return []
 }
 
-/** A path below a link would be written to the link's target. No runner creates one. */
+/** Returns a path that two entries have, or that is a file or a link and a folder as well. No runner writes such a manifest. */
 function clashOf({ files, links = [], folders = [] }: Manifest): string | undefined {
-  const linked = new Set(links.map(({ path }) => path))
-  return [...files, ...links, ...folders].find(({ path }) =>
-    path.split('/').some((_, depth, names) => depth > 0 && linked.has(names.slice(0, depth).join('/'))),
-  )?.path
+  const leaves = new Set<string>()
+  for (const { path } of [...files, ...links]) {
+    if (leaves.has(path)) return path
+    leaves.add(path)
+  }
+  const places = [...leaves, ...folders.map(({ path }) => `${path}/`)]
+  return places.flatMap(foldersOf).find((folder) => leaves.has(folder))
 }
 
 /** Leftovers of an earlier try that are not files of the checkpoint: its links, and partial files. */

@@ -35,6 +35,9 @@ RESTORE_OUTCOMES = ("trying", "went-on", "failed")
 # SHA-256 is computed per part of this size (core/job/checkpoint.ts).
 PART_BYTES = 16 * 1024 * 1024
 
+# Of a path in Linux (`intake/paths.ts`).
+_PATH_MAX = 4095
+
 _sha256 = pattern(r"[0-9a-f]{64}", "64 hexadecimal digits")
 _whole_or_null = or_null(whole())
 
@@ -42,6 +45,8 @@ _whole_or_null = or_null(whole())
 def inner_path(value: Any, at: str) -> str:
     """Checks a relative path that does not leave its folder."""
     path = text(value, at)
+    if len(path) > _PATH_MAX:
+        raise DocumentError("%s must be a path of at most %d characters, but has %d" % (at, _PATH_MAX, len(path)))
     segments = path.split("/")
     if path == "" or "\0" in path or any(segment in ("", ".", "..") for segment in segments):
         raise DocumentError("%s must be a relative path without '..', but is %r" % (at, path))

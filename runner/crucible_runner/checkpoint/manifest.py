@@ -67,7 +67,23 @@ def read_manifest(body: bytes, job_id: str, checkpoint: CheckpointId) -> Any:
         raise Corrupt("its manifest is damaged")
     if (manifest["jobId"], manifest["step"], manifest["attempt"]) != (job_id,) + tuple(checkpoint):
         raise Corrupt("its manifest belongs to another checkpoint")
+    _check_places(manifest)
     return manifest
+
+
+def _check_places(manifest: Any) -> None:
+    """Raises `Corrupt` when two entries have one place, or one is below another that is no folder. No runner writes such a manifest."""
+    leaves = [each["path"] for each in [*manifest["files"], *manifest.get("links", [])]]
+    taken = set(leaves)
+    if len(taken) < len(leaves):
+        raise Corrupt("its manifest has two entries with one path")
+    folders = {each["path"] for each in manifest.get("folders", [])}
+    for path in [*leaves, *folders]:
+        while "/" in path:
+            path = path.rpartition("/")[0]
+            folders.add(path)
+    if not taken.isdisjoint(folders):
+        raise Corrupt("its manifest has a file or a link in the place of a folder")
 
 
 def is_taken(store: Store, key: str) -> bool:

@@ -1,5 +1,6 @@
 """Downloads the newest good checkpoint of the job, or the previous one when a program cannot resume from it."""
 
+import errno
 import os
 import posixpath
 import time
@@ -34,6 +35,10 @@ _COMPARED = 3
 # Files written this far apart also get distinct entry times. The system clock for entry times has ticks of _TICK_SECONDS.
 _APART_MS = 500
 _TICK_SECONDS = 0.01
+
+
+# Names that a file system does not take.
+_OF_NAMES = (errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ, errno.ELOOP)
 
 
 class Restored(NamedTuple):
@@ -157,8 +162,12 @@ class Restorer:
                 restored = self._bring(candidate, directory, folder, trouble, remark)._replace(why=why)
                 remark("restored checkpoint %s: %s" % (candidate.checkpoint.name, why))
                 return found._replace(restored=restored)
-            except (Corrupt, DocumentError) as error:
-                remark("checkpoint %s is damaged, using the previous one: %s" % (candidate.checkpoint.name, error))
+            except (Corrupt, DocumentError, RecursionError, OSError) as error:
+                if isinstance(error, OSError) and error.errno not in _OF_NAMES:
+                    raise
+                # Without the name, which can have thousands of letters.
+                words = error.strerror if isinstance(error, OSError) else error
+                remark("checkpoint %s is damaged, using the previous one: %s" % (candidate.checkpoint.name, words))
         return found
 
     def _why(self, chosen: Candidate, candidates: Sequence[Candidate], unusable: Set[CheckpointId]) -> str:
@@ -258,6 +267,7 @@ class Restorer:
             path = os.path.join(folder, link["path"])
             os.makedirs(os.path.dirname(path), exist_ok=True)
             os.symlink(link["target"], path)
+        _check_links(folder, manifest)
         if self._user is not None:
             # Done in this place because no command of the job can access it.
             give(folder, self._user)
@@ -275,6 +285,14 @@ class Restorer:
             manifest["isStepKnown"],
             entries,
         )
+
+
+def _check_links(folder: str, manifest: dict) -> None:
+    """Raises `Corrupt` for a link that leads out of the folder by way of another."""
+    inside = os.path.realpath(folder) + os.sep
+    for link in manifest.get("links", []):
+        if not (os.path.realpath(os.path.join(folder, link["path"])) + os.sep).startswith(inside):
+            raise Corrupt("the link %s leads out of the checkpoint" % link["path"])
 
 
 def _link(folder: str, entry: dict) -> bool:

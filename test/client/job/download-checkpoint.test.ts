@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { lstat, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
@@ -7,6 +8,21 @@ import type { ManifestLink } from '../../../core/job/checkpoint'
 import { filesFolder, layout, manifestName } from '../../../storage/layout'
 import { COMPLETE } from '../../support/manifests'
 import { ClientWorld, JOB, NOW } from '../world'
+
+interface HostileCase {
+  name: string
+  /** Whether an older checkpoint is downloaded instead. */
+  isRefused: boolean
+  files?: ({ path: string; isStored?: boolean } & Record<string, unknown>)[]
+  links?: ManifestLink[]
+  folders?: object[]
+  fields?: object
+}
+
+/** Manifests made to harm the machine that reads them, for the runner (test/runner/python/test_hostile_checkpoints.py) and for downloads. */
+const HOSTILE = JSON.parse(
+  readFileSync(join(__dirname, '..', '..', 'runner', 'hostile-checkpoints.json'), 'utf8'),
+) as HostileCase[]
 
 let world: ClientWorld
 let toFolder: string
@@ -199,4 +215,26 @@ describe('a downloaded checkpoint', () => {
     await world.store.put(key, text.replace('"path":"empty"', '"path":"../evil"'))
     await expect(download()).rejects.toMatchObject({ kind: 'not-found' })
   })
+
+  it.each(HOSTILE)(
+    'gives way to an older one when it has $name, unless that is harmless',
+    async (hostile) => {
+      const { isRefused, files = [], links, folders, fields } = hostile
+      await save(5, { files: { old: 'x' }, links: [] })
+      await save(9, { files: { x: 'x' }, links: [] })
+      await writeFile(join(world.folder, 'evil'), 'untouched')
+      const key = `${layout.checkpoint(JOB, 9, 1)}${manifestName()}`
+      const written = JSON.parse((await world.store.get(key))!.toString()) as { files: object[] }
+      const entries = files.map(({ isStored = true, ...file }) => ({
+        ...written.files[0],
+        storedAt: `000000000009-1/files/${isStored ? 'x' : 'absent'}`,
+        ...file,
+      }))
+      await world.store.put(key, JSON.stringify({ ...written, links, folders, files: entries, ...fields }))
+      expect((await download()).checkpoint.step).toBe(isRefused ? 5 : 9)
+      expect(await around()).toEqual(['model'])
+      if (isRefused) expect(await readdir(toFolder)).toEqual(['old'])
+      expect(await readFile(join(world.folder, 'evil'), 'utf8')).toBe('untouched')
+    },
+  )
 })

@@ -11,7 +11,9 @@ from crucible_runner.store.retry import Patience
 from crucible_runner.store.opening import open_store
 
 
-class RestoreOrderTest(FolderTest):
+class RestoringTest(FolderTest):
+    """Manifests in a store, of which one is restored."""
+
     def setUp(self):
         super().setUp()
         os.mkdir(os.path.join(self.folder, "store"))
@@ -21,7 +23,7 @@ class RestoreOrderTest(FolderTest):
         self.keys = Keys("job-a", 2)
         self.remarks = []
 
-    def save(self, step, attempt, body=None, revision=1):
+    def save(self, step, attempt, body=None, revision=1, changes=()):
         checkpoint = CheckpointId(step, attempt)
         manifest = {
             **{"version": 1, "jobId": "job-a", "attempt": attempt, "step": step, "isStepKnown": True},
@@ -30,6 +32,7 @@ class RestoreOrderTest(FolderTest):
         }
         if attempt == 0:
             manifest["copiedFrom"] = {"jobId": "job-old", "checkpoint": "000000000400-3"}
+        manifest.update(changes)
         self.store.put(self.keys.manifest(checkpoint, revision), body or manifest_bytes(manifest))
 
     def restored(self):
@@ -42,6 +45,8 @@ class RestoreOrderTest(FolderTest):
         os.makedirs(directory, exist_ok=True)
         return restorer.restore(2, directory, part, FakeClock(), self.remarks.append)
 
+
+class RestoreOrderTest(RestoringTest):
     def test_a_checkpoint_of_another_job_is_restored_while_the_job_has_none_of_its_own(self):
         self.save(400, 0)
         self.assertEqual(self.restored(), "000000000400-0")
