@@ -10,6 +10,7 @@ import type {
   RunnerOrder,
   RunnerResult,
 } from '../core/documents'
+import { isInstant } from '../core/figures'
 import type { MachineHandle } from '../core/handle'
 import { parseBeat, parseClaim, parseDrain, parseLease, parseLimits, parseResult } from '../intake/documents'
 import { ignoreBadDocument, putDocument, putDocumentIfAbsent, readDocument } from '../storage/json'
@@ -197,4 +198,10 @@ export class AttemptDocuments {
 }
 
 /** Only `AttemptDocuments` writes this document, so its form is trusted. */
-const parseEnded = (text: string): EndedMachine => JSON.parse(text) as EndedMachine
+function parseEnded(text: string): EndedMachine {
+  const ended = JSON.parse(text) as Partial<EndedMachine> | null
+  const isWhole =
+    typeof ended?.handle?.id === 'string' && (ended.endedAtMs === null || isInstant(ended.endedAtMs))
+  if (!isWhole) throw new Error('it is not the record of an ended machine')
+  return ended as EndedMachine
+}

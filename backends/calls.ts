@@ -86,7 +86,11 @@ export function cached<T>({ freshForMs, clock, read }: CachedOptions<T>): Cached
       .finally(() => (reading = undefined))
     return reading
   }
-  const isFresh = (): boolean => kept !== undefined && clock() - kept.readAtMs < freshForMs
+  const isFresh = (): boolean => {
+    const ageMs = kept === undefined ? Infinity : clock() - kept.readAtMs
+    // A clock that is set back makes a value old, so that none is used for days.
+    return ageMs >= 0 && ageMs < freshForMs
+  }
   const get = (signal: AbortSignal): Promise<{ value: T; readAtMs: number }> =>
     isFresh() ? Promise.resolve(kept!) : unlessAborted(signal, readAnew())
   return {

@@ -35,6 +35,8 @@ export interface BackendDeps {
   fetchRunner(sha256: string, toPath: string): Promise<void>
   /** Milliseconds since 1970. */
   clock(): number
+  /** Milliseconds by a clock that never steps, for durations; `clock` if missing. */
+  monotonic?(): number
   /** Deployment whose machines may be found and ended; every deployment's if missing. */
   deployment?: string
   /** A URL from which a machine anywhere can download the runner program with this digest, for at least 15 minutes. */

@@ -1,6 +1,7 @@
 import { TREASURY_QUERY } from '../core/messages'
 import { treasuryWorkflowId } from '../core/queues'
 import { emptyTreasury, viewOf, type TreasuryState, type TreasuryView } from '../core/money/treasury'
+import { plural } from '../core/plural'
 import { readJobCosts } from '../storage/job-costs'
 import type { Context } from './context'
 import { checkSameDeployment } from './deployment'
@@ -14,7 +15,7 @@ export async function budgetOf(context: Context, month: string): Promise<Treasur
   checkMonth(month)
   const client = await context.temporal()
   await checkSameDeployment(context, client)
-  const [treasury, costs] = await Promise.all([
+  const [treasury, { costs, unreadable }] = await Promise.all([
     client.workflow
       .getHandle(treasuryWorkflowId(month))
       .query<TreasuryState>(TREASURY_QUERY)
@@ -24,11 +25,19 @@ export async function budgetOf(context: Context, month: string): Promise<Treasur
       }),
     readJobCosts(context.store, month),
   ])
+  context.gaps.push(...costGaps(unreadable))
   const state = treasury ?? emptyTreasury(month)
   const spent = { ...state.spent }
   for (const { owner, costMicroUsd, budgetMonth } of costs)
     if (treasury === undefined || budgetMonth === undefined) spent[owner] = (spent[owner] ?? 0) + costMicroUsd
   return withLeft(viewOf({ ...state, spent }), viewOf(state))
+}
+
+/** Says how many jobs' costs are missing in a sum, and one of their documents. */
+export function costGaps(unreadable: readonly string[]): string[] {
+  const [first] = unreadable
+  if (first === undefined) return []
+  return [`Without the costs of ${plural(unreadable.length, 'job')}, whose document is damaged: ${first}.`]
 }
 
 /** Money that was never reserved does not count against a limit. */

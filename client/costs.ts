@@ -4,7 +4,7 @@ import { putJobCosts, readJobCosts } from '../storage/job-costs'
 import { readRecord, RESOLVED_SEQ } from '../storage/record'
 import { eachOf } from '../storage/parallel'
 import { newestSubmissions } from '../storage/submissions'
-import { checkMonth } from './budget'
+import { checkMonth, costGaps } from './budget'
 import type { Context } from './context'
 import { readLastEntries } from './job/recorded-jobs'
 
@@ -25,9 +25,10 @@ export interface Costs {
 }
 
 /** Adds up the costs of the jobs that are over, from one small document for each. */
-export async function costsOf({ store }: Context, { by, month, owner }: CostQuestion): Promise<Costs> {
+export async function costsOf({ store, gaps }: Context, { by, month, owner }: CostQuestion): Promise<Costs> {
   if (month !== undefined) checkMonth(month)
-  const all = await readJobCosts(store, month)
+  const { costs: all, unreadable } = await readJobCosts(store, month)
+  gaps.push(...costGaps(unreadable))
   const costs = owner === undefined ? all : all.filter((one) => one.owner === owner)
   const rows = costRows(costs, by)
   return { by, month: month ?? null, rows, total: costTotal(rows, costs.length) }

@@ -39,6 +39,7 @@ export async function makeBackend(
     runnerUrl: runnerLinker(at.store),
     storeUrl: isStoreUnwell ? undefined : at.store.url,
     clock: Date.now,
+    monotonic: () => performance.now(),
     deployment: at.deployment,
     secretKeyOf: secrets === undefined ? undefined : (attemptId: string) => secrets.keyOf(attemptId),
     grantFile: grants === undefined ? undefined : (attempt: Grantee) => grants.grantFile(attempt),

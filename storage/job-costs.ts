@@ -1,3 +1,4 @@
+import { isAmount, isInstant } from '../core/figures'
 import type { AttemptRecord } from '../core/job/ledger'
 import type { RecordEntry } from '../core/job/record'
 import type { JobResult, JobStatus } from '../core/messages'
@@ -5,7 +6,7 @@ import { settledAttempt, attemptOf } from '../core/job/attempt-record'
 import type { CostPart, JobCosts } from '../core/money/job-costs'
 import { spendOver } from '../core/money/meter'
 import type { MicroUsd } from '../core/money/money'
-import { ignoreBadDocument, putDocumentIfAbsent, readDocument } from './json'
+import { Gaps, ignoreBadDocument, putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
 import { readMarket } from './market'
 import { eachOf } from './parallel'
@@ -35,19 +36,34 @@ export async function putJobCosts(
   return putDocumentIfAbsent(store, key, { ...costs, parts: await partsOf(store, status) })
 }
 
-/** Returns the costs of a month, or of all months. */
-export async function readJobCosts(store: ObjectStore, month?: string): Promise<JobCosts[]> {
+/** Returns the costs of a month, or of all months, and the names of documents that cannot be read. */
+export async function readJobCosts(
+  store: ObjectStore,
+  month?: string,
+): Promise<{ costs: JobCosts[]; unreadable: string[] }> {
   const keys: string[] = []
   for await (const { key } of store.list(layout.costs(month))) keys.push(key)
-  const read = await eachOf(keys, (key) => readDocument(store, key, parseCosts).catch(ignoreBadDocument))
-  return read.filter((costs) => costs !== undefined)
+  const gaps = new Gaps()
+  const read = await eachOf(keys, (key) => gaps.read(key, () => readDocument(store, key, parseCosts)))
+  return { costs: read.filter((costs) => costs !== undefined), unreadable: gaps.names }
 }
 
-/** Only this file writes them, so a brief check of their shape suffices. */
+/** Only this file writes them, so the check covers what is added up. */
 function parseCosts(text: string): JobCosts {
   const costs = JSON.parse(text) as Partial<JobCosts> | null
-  if (costs?.jobId === undefined || costs.parts === undefined) throw new Error('it has no costs of a job')
+  const isWhole =
+    typeof costs?.jobId === 'string' &&
+    isInstant(costs.finishedAtMs) &&
+    isAmount(costs.costMicroUsd) &&
+    Array.isArray(costs.parts) &&
+    costs.parts.every(isPart)
+  if (!isWhole) throw new Error('it has no costs of a job')
   return costs as JobCosts
+}
+
+function isPart(part: Partial<CostPart> | null): boolean {
+  const list = part?.listMicroUsd
+  return isAmount(part?.costMicroUsd) && isInstant(part.machineMs) && (list === null || isAmount(list))
 }
 
 async function partsOf(store: ObjectStore, status: JobStatus): Promise<CostPart[]> {

@@ -1,4 +1,5 @@
 /** The documents about the machine of an attempt that only the control plane writes, so that their form is trusted. */
+import { isAmount, isInstant } from '../core/figures'
 import type { Billing } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
 import { attemptIdOf } from '../core/queues'
@@ -26,8 +27,8 @@ export async function readMachineStrictly(
     const machine = JSON.parse(text) as Partial<MachineHandle> | null
     const isWhole =
       typeof machine?.id === 'string' &&
-      typeof machine.launchedAtMs === 'number' &&
-      typeof machine.realised?.priceMicroUsdPerHour === 'number'
+      isInstant(machine.launchedAtMs) &&
+      isAmount(machine.realised?.priceMicroUsdPerHour)
     if (!isWhole) throw new Error('it is not the record of a machine')
     if (machine.attemptId !== attemptIdOf(jobId, attempt)) throw new Error('it belongs to another attempt')
     return machine as MachineHandle
@@ -46,7 +47,7 @@ export async function readBillingStrictly(
 ): Promise<Billing | undefined> {
   return readDocument(store, layout.billing(jobId, attempt), (text) => {
     const billing = JSON.parse(text) as Partial<Billing> | null
-    if (billing?.fromAtMs !== null && typeof billing?.fromAtMs !== 'number')
+    if (billing?.fromAtMs !== null && !isInstant(billing?.fromAtMs))
       throw new Error('it is not the record of a billing')
     return billing as Billing
   })

@@ -10,6 +10,7 @@ import {
 import { BackendError } from '../../backends/errors'
 import { failureFrom } from '../../core/failure'
 import { PROMISE_UPDATE, SETTLE_UPDATE, TREASURY_QUERY } from '../../core/messages'
+import { isAmount } from '../../core/figures'
 import type { MicroUsd } from '../../core/money/money'
 import { ORCHESTRATOR_QUEUE, resetCommand, treasuryWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
 import {
@@ -195,7 +196,7 @@ export class Treasury {
     for (const { kind, attempt, data } of records) {
       if (attempt === undefined) continue
       if (kind === 'launched') launched.add(attempt)
-      if (kind === 'settled') settled.set(attempt, data.costMicroUsd)
+      if (kind === 'settled' && isAmount(data.costMicroUsd)) settled.set(attempt, data.costMicroUsd)
     }
     const [first] = records
     const since = first === undefined ? {} : { sinceMs: first.atMs }

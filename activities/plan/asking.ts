@@ -4,7 +4,9 @@ import type { Backend } from '../../backends/backend'
 import { failureOf } from '../../backends/errors'
 import type { PlanInput, PlanOutcome } from '../../core/activities'
 import type { JobSpec } from '../../core/job/job'
-import type { BackendName, Pins } from '../../core/offer'
+import type { BackendName, Offer, Pins } from '../../core/offer'
+import { offerFault } from '../../core/figures'
+import { plural } from '../../core/plural'
 import type { BackendAnswer, PlanFacts, SilentBackend } from '../../core/job/plan'
 import type { ResourceRequest } from '../../core/resources'
 import type { Asker, OffersInput } from '../../core/job/waiting'
@@ -126,7 +128,9 @@ export async function answerOf(
   const unseen = (place: string, error: unknown): void => {
     silentPlaces.push({ place, reason: reasonOf(error) })
   }
-  const offers = await backend.offers(request, { signal, unseen, image, asker }, pins)
+  const found = await backend.offers(request, { signal, unseen, image, asker }, pins)
+  const offers = found.filter((offer) => offerFault(offer) === undefined)
+  silentPlaces.push(...leftOut(found))
   const { name, capabilities } = backend
   return {
     backend: name,
@@ -134,6 +138,16 @@ export async function answerOf(
     offers,
     silentPlaces: silentPlaces.length > 0 ? silentPlaces : undefined,
   }
+}
+
+/** Offers by whose figures nothing can be chosen, as one remark. */
+function leftOut(offers: readonly Offer[]): { place: string; reason: string }[] {
+  const faulty = offers.filter((offer) => offerFault(offer) !== undefined)
+  const [first] = faulty
+  if (first === undefined) return []
+  const others = faulty.length === 1 ? '' : ` and ${plural(faulty.length - 1, 'other offer')}`
+  const reason = `the ${first.capacityType} offer of ${first.type}${others} cannot be used: ${offerFault(first)}`
+  return [{ place: first.place, reason }]
 }
 
 /** The error, and what to do about it: the job shows it while it waits. */

@@ -161,7 +161,8 @@ export class WaitingLine {
   ): Promise<boolean> {
     if (position === undefined || position > LINGER_POSITIONS || !this.isNear(input)) return false
     const lingeredMs = this.deps.now() - sinceMs
-    if (lingeredMs >= LINGER_MS || !this.lingering.hasRoom) return false
+    // The clock may have been set back.
+    if (lingeredMs < 0 || lingeredMs >= LINGER_MS || !this.lingering.hasRoom) return false
     const { firstMs, laterMs, shareOfTime } = LINGER_GAP
     const gapMs = Math.max(position === 1 ? firstMs : laterMs, lingeredMs * shareOfTime)
     await this.lingering.wait(input.jobId, gapMs * this.jitter(), signal)
@@ -223,7 +224,8 @@ export class WaitingLine {
   private hasPlace({ wish }: Waiter, ahead: number): boolean {
     const known = this.places.get(wish)
     if (ahead === 0 || known === undefined) return ahead === 0
-    return ahead < known.free && ahead <= AHEAD_MAX && this.deps.now() - known.atMs <= FORGET_PLACES_MS
+    const ageMs = Math.abs(this.deps.now() - known.atMs)
+    return ahead < known.free && ahead <= AHEAD_MAX && ageMs <= FORGET_PLACES_MS
   }
 
   /** Drops the first job of the queue if it has vanished; one check per question is enough for the others. */

@@ -1,6 +1,7 @@
 import type { LookContext } from '../../backends/backend'
 import { BackendError, failureOf } from '../../backends/errors'
 import { CODES } from '../../core/errors'
+import { isAmount } from '../../core/figures'
 import { formatUsd } from '../../core/money/money'
 import { isHeld, type ReleaseTerms, type ReservationOrder } from '../../core/reservation/reservation'
 import { SHARE_DEFAULT } from '../../core/reservation/hold'
@@ -291,7 +292,7 @@ async function releaseReservation(
   const { ref, chargeMaxMicroUsd, reason } = input
   const reserving = reservingOf(deps)
   const terms: ReleaseTerms = await reserving.releaseTerms(ref, { signal })
-  if (terms.chargeMicroUsd > chargeMaxMicroUsd)
+  if (!isAmount(terms.chargeMicroUsd) || terms.chargeMicroUsd > chargeMaxMicroUsd)
     throw new BackendError({
       class: 'invalid',
       message: `Giving back ${ref.id} still costs ${formatUsd(terms.chargeMicroUsd)}, and ${formatUsd(chargeMaxMicroUsd)} is accepted.`,

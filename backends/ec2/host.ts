@@ -15,6 +15,8 @@ import { readUserData, type TemplateCommon } from './launch/template'
 export interface Ec2Deps {
   /** Milliseconds since 1970. */
   clock(): number
+  /** Milliseconds by a clock that never steps, for durations; `clock` if missing. */
+  monotonic?(): number
   /** Deployment whose machines may be found and ended; every deployment's if missing. */
   deployment?: string
   /** The attempt's key for its sealed secrets, 64 hex digits; missing without secrets. */
@@ -67,7 +69,7 @@ export function createHost(config: Ec2Config, deps: Ec2Deps, unpaced: Ec2Api): H
     market: createMarket({ config, api, clock }),
     places: createPlaces({ config, api, clock }),
     reservations: createReservations({ config, deployment: deps.deployment, api, clock }),
-    memory: createMemory(clock),
+    memory: createMemory(() => deps.monotonic?.() ?? clock()),
     histories: new Map(),
     common: { deployment: deps.deployment ?? '', userData: readUserData() },
     account: async (signal) => (await identity.get(signal)).value.account,

@@ -7,7 +7,7 @@ import type { LambdaConfig } from './config'
 import { createMarketMemory, type MarketMemory } from './market-memory'
 
 /** Dependencies of the backend on the process that composes it. */
-export type LambdaDeps = Pick<BackendDeps, 'clock' | 'deployment' | 'handOver' | 'storeUrl'>
+export type LambdaDeps = Pick<BackendDeps, 'clock' | 'monotonic' | 'deployment' | 'handOver' | 'storeUrl'>
 
 /** The account as the verbs see it. */
 export interface Host {
@@ -29,7 +29,8 @@ export function createHost(
   // Workers take turns before they send (`LaunchPace`); what each does then takes a varying time.
   const launches = { size: 1, perSecond: launchesPerMinute / 60 / LAUNCH_MARGIN_FACTOR }
   const api = openApi({ endpoint, apiKey, limiter: createLimiter({ size: 1, perSecond }, clock, launches) })
-  return { config, deps, api, seen: createMarketMemory(clock), instances: sharedList(api, clock) }
+  const seen = createMarketMemory(() => deps.monotonic?.() ?? clock())
+  return { config, deps, api, seen, instances: sharedList(api, clock) }
 }
 
 /** Requests take a varying time to arrive. Smaller than the margin of turns, so that launches do not pile up here. */

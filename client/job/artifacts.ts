@@ -13,6 +13,7 @@ import {
   newestArtifacts,
   type StoredArtifact,
 } from '../../storage/artifacts'
+import { hasCode } from '../../storage/file-errors'
 import { Gaps, readDocument } from '../../storage/json'
 import { checkKey } from '../../storage/keys'
 import { layout } from '../../storage/layout'
@@ -20,7 +21,7 @@ import { eachOf } from '../../storage/parallel'
 import { surveyRecords } from '../../storage/record'
 import type { Context } from '../context'
 import { CrucibleError, toCrucibleError } from '../errors'
-import { FencedFolder } from './fenced-folder'
+import { FencedFolder, OF_NAMES } from './fenced-folder'
 import { noSuchJob } from './read-view'
 import { gapsInWords } from './view'
 
@@ -187,10 +188,10 @@ async function restoreTree(
   for (const entry of folders) await unlessTaken(folder.shape(entry.path, entry))
 }
 
-/** A path of the tree whose place is taken is left out: its files have been reported. */
+/** A path of the tree whose place is taken, or whose name is unusable, is left out: its files have been reported. */
 async function unlessTaken(done: Promise<unknown>): Promise<void> {
   await done.catch((error: unknown) => {
-    if (!(error instanceof CrucibleError)) throw error
+    if (!(error instanceof CrucibleError) && !hasCode(error, ...OF_NAMES)) throw error
   })
 }
 

@@ -15,7 +15,7 @@ import { faultOf } from '../../storage/checkpoint-digests'
 import { eachOf } from '../../storage/parallel'
 import type { Context } from '../context'
 import { CrucibleError } from '../errors'
-import { FencedFolder } from './fenced-folder'
+import { FencedFolder, OF_NAMES } from './fenced-folder'
 import { noSuchJob } from './read-view'
 
 /** @public */
@@ -147,7 +147,7 @@ async function fetchInto(context: Context, source: Source, target: string): Prom
   await removeStrays(part, manifest)
   const bad = await FencedFolder.using(part, (folder) => fillIn(context, source, folder)).catch(
     (error: unknown): BadFile[] => {
-      if (!hasCode(error, 'ENAMETOOLONG', 'EINVAL', 'EILSEQ')) throw error
+      if (!hasCode(error, ...OF_NAMES)) throw error
       return [{ path: checkpoint.id, reason: 'has a name that this file system does not support' }]
     },
   )

@@ -13,6 +13,8 @@ const NS_PER_SECOND = 1e9
 const OWNER_PASSES = 0o700
 /** Opens no link, and does not wait for the writer of a named pipe. */
 const NO_LINK = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+/** Errors of names that a file system does not support. */
+export const OF_NAMES = ['ENAMETOOLONG', 'EINVAL', 'EILSEQ'] as const
 /** Linux only: paths below an open folder stay in that folder, whatever its own path leads to by now. */
 const DESCRIPTORS = '/proc/self/fd'
 
@@ -110,13 +112,13 @@ export class FencedFolder {
     return outside
   }
 
-  /** Whether it was made; not if its name is taken, or if its place is not in a folder. */
+  /** Whether it was made; not if its name is taken or unusable, or if its place is not in a folder. */
   async #makeLink(path: string, target: string): Promise<boolean> {
     try {
       await this.at(path, (at) => symlink(target, at))
       return true
     } catch (error) {
-      if (hasCode(error, 'EEXIST', 'ENOTDIR') || error instanceof CrucibleError) return false
+      if (hasCode(error, 'EEXIST', 'ENOTDIR', ...OF_NAMES) || error instanceof CrucibleError) return false
       throw error
     }
   }

@@ -3,6 +3,7 @@
  * when it is over. The `treasury` workflow keeps this state and applies answers to it; whether a job may reserve its budget is policy
  * and decided elsewhere (`planner/plan/monthly-budget.ts`).
  */
+import { isAmount } from '../figures'
 import type { MicroUsd } from './money'
 
 /** Limits of one calendar month (UTC). */
@@ -171,11 +172,13 @@ export function settle(
 ): TreasuryState {
   const isNews = state.promised[jobId] !== undefined || (isCertain === true && !state.over.includes(jobId))
   if (!isNews) return state
+  // Spending that is no amount of money may have been everything.
+  const counted = isAmount(spentMicroUsd) ? spentMicroUsd : (state.promised[jobId]?.microUsd ?? 0)
   const promised = Object.fromEntries(Object.entries(state.promised).filter(([id]) => id !== jobId))
   return {
     ...state,
     promised,
-    spent: { ...state.spent, [owner]: (state.spent[owner] ?? 0) + spentMicroUsd },
+    spent: { ...state.spent, [owner]: (state.spent[owner] ?? 0) + counted },
     over: [...state.over, jobId].slice(-OVER_KEPT),
   }
 }

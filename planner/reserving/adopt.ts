@@ -1,3 +1,4 @@
+import { ownedFault } from '../../core/figures'
 import {
   isHeld,
   isTaggedFor,
@@ -61,6 +62,7 @@ function isFree(
     ['scheduled', 'active'].includes(one.phase) &&
     !one.isShared &&
     one.unfit === undefined &&
+    ownedFault(one) === undefined &&
     one.intent === undefined &&
     (one.deployment ?? deployment) === deployment &&
     [undefined, reservationId].includes(claims.get(one.id)) &&

@@ -1,3 +1,4 @@
+import { quoteFault, ruleFault } from '../../core/figures'
 import { formatUsd, type MicroUsd } from '../../core/money/money'
 import type { CapacityQuote, OwnedReservation } from '../../core/reservation/reservation'
 import type { PurchaseRule } from '../../core/reservation/reserving'
@@ -61,6 +62,7 @@ export function judgeExtension(facts: ExtensionFacts): ExtensionDecision {
   const needMs = Math.max(...overruns.map(({ overMs }) => overMs))
   const late = `${overruns.map(({ job }) => job.jobId).join(', ')} would be done ${formatDuration(needMs)} after the end of ${id}`
   const [best] = quotes
+    .filter((quote) => quoteFault(quote) === undefined && ruleFault(rule) === undefined)
     .filter(({ extends: of, currency }) => of === id && currency === 'USD')
     .filter((quote) => (quote.endsAtMs ?? 0) - endsAtMs >= needMs)
     .sort((a, b) => a.upfrontMicro - b.upfrontMicro || a.endsAtMs! - b.endsAtMs!)

@@ -1,4 +1,5 @@
 import { without } from '../../core/defined'
+import { isAmount } from '../../core/figures'
 import { formatUsd, type MicroUsd } from '../../core/money/money'
 import { plural } from '../../core/plural'
 import { boughtUntilMs, isHeld, type OwnedReservation } from '../../core/reservation/reservation'
@@ -53,7 +54,9 @@ function asCounted(facts: HoldFacts): HoldFacts {
     elapsedMs: Math.max(0, elapsedMs),
     reservation: reservation && {
       ...reservation,
-      idleMicroUsdPerHour: reservation.idleMicroUsdPerHour ?? idleMicroUsdPerHour,
+      idleMicroUsdPerHour: isAmount(reservation.idleMicroUsdPerHour)
+        ? reservation.idleMicroUsdPerHour
+        : idleMicroUsdPerHour,
     },
   }
 }

@@ -1,3 +1,4 @@
+import { quoteFault, ruleFault } from '../../core/figures'
 import { formatUsd, type MicroUsd } from '../../core/money/money'
 import type { CapacityQuote } from '../../core/reservation/reservation'
 import { isAsApproved, quoteKey, type JudgedQuote, type PurchaseRule } from '../../core/reservation/reserving'
@@ -101,7 +102,8 @@ export function rankQuotes(
 /** Returns the figures of a quote, and the first limit that it breaks. The provider's own filters are not trusted. */
 function judgeQuote({ wish, rule }: Pick<CapacityFacts, 'wish' | 'rule'>, quote: CapacityQuote): JudgedQuote {
   const machineHourMicro = machineHourOf(quote)
-  const refusal = unlike(wish, quote) ?? tooDear(rule, quote, machineHourMicro)
+  const refusal =
+    quoteFault(quote) ?? ruleFault(rule) ?? unlike(wish, quote) ?? tooDear(rule, quote, machineHourMicro)
   return { quote, machineHourMicro, refusal }
 }
 

@@ -116,7 +116,7 @@ describe('finishJob', () => {
   it('puts the cost of the job, once, for the month that pays', async () => {
     const { finishedAtMs } = await perform(deciding, 'finishJob', { ...input, month: '2026-10' })
     await perform(deciding, 'finishJob', { ...input, month: '2026-10' })
-    expect(await readJobCosts(place.store)).toEqual([
+    expect((await readJobCosts(place.store)).costs).toEqual([
       expect.objectContaining({
         jobId: 'job-a',
         owner: 'me',
@@ -126,8 +126,8 @@ describe('finishJob', () => {
         costMicroUsd: 42,
       }),
     ])
-    expect(await readJobCosts(place.store, '2026-10')).toHaveLength(1)
-    expect(await readJobCosts(place.store, '2026-09')).toEqual([])
+    expect((await readJobCosts(place.store, '2026-10')).costs).toHaveLength(1)
+    expect((await readJobCosts(place.store, '2026-09')).costs).toEqual([])
   })
 
   it('settles what it cost with the budget of the month that pays, and with no other', async () => {

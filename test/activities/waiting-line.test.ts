@@ -5,6 +5,7 @@ import type { LaunchOutcome, PlanInput } from '../../core/activities'
 import { EMPTY_LEDGER } from '../../core/job/ledger'
 import type { Offer, ReservedCapacity } from '../../core/offer'
 import type { BackendAnswer } from '../../core/job/plan'
+import { DAY_MS, HOUR_MS } from '../../core/time/time'
 import { DEFAULT_TIMING } from '../../core/time/timing'
 import { lineInWords } from '../../core/job/waiting'
 import { leaveLine, readLine } from '../../storage/waiting-line'
@@ -348,6 +349,18 @@ describe('a job whose turn for a near machine is next', () => {
     expect(looks).toEqual([true])
     expect(await linger(a, 1, nowMs - 30_000)).toBe(false)
   })
+
+  it.each([2 * HOUR_MS, -2 * HOUR_MS, 30 * DAY_MS])(
+    'leaves the wait to Temporal when the clock is set by %d ms, and keeps its place',
+    async (stepMs) => {
+      const [a, b] = [await waiting('a', 1), await waiting('b', 2)]
+      const sinceMs = nowMs
+      nowMs += stepMs
+      expect(await linger(a, 1, sinceMs)).toBe(false)
+      await line.admit(a, { isWaiting: true })
+      expect(await line.admit(b, { isWaiting: true })).toMatchObject({ kind: 'wait', place: { position: 2 } })
+    },
+  )
 
   it('looks at once when it is woken, and the server is not asked to', async () => {
     const [a, b] = [await waiting('a', 1), await waiting('b', 2)]

@@ -183,7 +183,7 @@ describe('the costs of ended jobs', () => {
     ])
     // Only reserved money counts against it.
     expect((await budgetOf(world.context, '2026-11')).total.leftMicroUsd).toBe(microUsd(50) - 5)
-    expect(await readJobCosts(world.store, '2026-10')).toMatchObject([{ jobId: 'job-c' }])
+    expect(await readJobCosts(world.store, '2026-10')).toMatchObject({ costs: [{ jobId: 'job-c' }] })
   })
 
   it('are a table, a document, or CSV', async () => {

@@ -94,7 +94,6 @@ export function treatAsTransientWhileNew(
     code === 'InvalidGroup.NotFound' ||
     (code === 'InvalidParameterValue' && meaningOf(code, message)?.class === 'transient')
   if (!isMissing) return failure
-  const sinceMs = host.memory.since(`not found: ${message}`, true)!
-  const isNew = host.deps.clock() - sinceMs < NEW_MS
+  const isNew = host.memory.heldMs(`not found: ${message}`, true)! < NEW_MS
   return { ...failure, class: isNew ? 'transient' : 'invalid' }
 }

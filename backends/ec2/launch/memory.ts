@@ -13,13 +13,14 @@ export interface Memory {
   /** A machine may have been bought for the attempt. */
   sent(attemptId: string): void
   isRefused(attemptId: string): boolean
-  /** Since when a condition has held without interruption; forgotten once it ends. */
-  since(what: string, isSo: boolean): number | undefined
+  /** How long a condition has held without interruption, 0 at the first look; forgotten once it ends. */
+  heldMs(what: string, isSo: boolean): number | undefined
 }
 
 /** Maximum number of entries, so that a long-running worker does not keep every job. */
 const KEPT_MAX = 10_000
 
+/** @param clock never steps: it measures how long conditions hold */
 export function createMemory(clock: () => number): Memory {
   const misses = new Map<string, { words: string; untilMs: number }>()
   const refusals = new Set<string>()
@@ -39,14 +40,15 @@ export function createMemory(clock: () => number): Memory {
       refusals.delete(attemptId)
     },
     isRefused: (attemptId) => refusals.has(attemptId),
-    since: (what, isSo) => {
+    heldMs: (what, isSo) => {
       if (!isSo) {
         firsts.delete(what)
         return undefined
       }
-      const known = firsts.get(what) ?? clock()
-      keep(firsts).set(what, known)
-      return known
+      const nowMs = clock()
+      const sinceMs = firsts.get(what) ?? nowMs
+      keep(firsts).set(what, sinceMs)
+      return nowMs - sinceMs
     },
   }
 }

@@ -31,7 +31,7 @@ export async function observe(
 
 /** A machine that no list shows may be too new. A terminated one is listed for an hour. */
 function unseen(host: Host, { id, launchedAtMs }: MachineHandle): Observation {
-  const isYoung = isMachineId(id) && host.deps.clock() - launchedAtMs < host.config.staleForMs
+  const isYoung = isMachineId(id) && Math.abs(host.deps.clock() - launchedAtMs) < host.config.staleForMs
   return isYoung
     ? { state: 'pending', detail: 'not in the lists of EC2 yet' }
     : { state: 'gone', cause: 'unknown', detail: 'EC2 does not know this machine' }
@@ -53,12 +53,12 @@ export async function find(host: Host, attemptId: string, { signal }: CallContex
   const handles = ours.filter(({ state }) => state !== 'terminated').map(handleOf)
   const ended = ours.filter(({ state }) => state === 'terminated').map(handleOf)
   // A machine of another deployment with the same attempt id shows nothing about this one.
-  const emptySinceMs = host.memory.since(`no machine of ${attemptId}`, ours.length === 0)
+  const emptyMs = host.memory.heldMs(`no machine of ${attemptId}`, ours.length === 0)
   if (handles.length > 0) return { kind: 'found', handles }
   // A terminated one was listed, so all others are by now.
-  if (emptySinceMs === undefined || host.memory.isRefused(attemptId))
+  if (emptyMs === undefined || host.memory.isRefused(attemptId))
     return { kind: 'absent', ended: ended.length > 0 ? ended : undefined }
-  const leftMs = emptySinceMs + host.config.staleForMs - host.deps.clock()
+  const leftMs = host.config.staleForMs - emptyMs
   return leftMs <= 0 ? { kind: 'absent' } : { kind: 'unsettled', againInMs: Math.min(leftMs, LOOK_AGAIN_MS) }
 }
 

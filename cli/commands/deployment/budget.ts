@@ -4,6 +4,7 @@ import { formatUsd, type MicroUsd } from '../../../core/money/money'
 import { monthOf, type Account } from '../../../core/money/treasury'
 import type { Cli } from '../../cli'
 import { examples } from '../../examples'
+import { tellGaps } from '../../kit/gaps'
 import { NOTHING, plural } from '../../kit/words'
 
 export function define(command: Command, cli: Cli): void {
@@ -26,8 +27,9 @@ export function define(command: Command, cli: Cli): void {
 
 async function show(cli: Cli, month: string): Promise<void> {
   const { out } = cli
-  const view = await budgetOf(cli.context(), month)
-  out.json(view)
+  const context = cli.context()
+  const view = await budgetOf(context, month)
+  out.json({ ...view, incomplete: tellGaps(cli, context.gaps) })
   if (view.owners.length === 0) {
     out.line(`No job ended in ${month}, and none has reserved money.`)
     return

@@ -8,6 +8,7 @@ import { formatDuration, HOUR_MS } from '../../../core/time/time'
 import type { Cli } from '../../cli'
 import { examples } from '../../examples'
 import { csvRow } from '../../kit/csv'
+import { tellGaps } from '../../kit/gaps'
 import { NOTHING, plural, usd } from '../../kit/words'
 
 interface Options {
@@ -54,8 +55,9 @@ async function show(cli: Cli, { by, month, owner, csv, rebuild }: Options): Prom
   }
   const wanted = month ?? (by === 'month' ? undefined : monthOf(cli.now()))
   const costs = await costsOf(context, { by, month: wanted, owner })
+  const incomplete = tellGaps(cli, context.gaps)
   if (csv === true) return printCsv(cli, costs)
-  out.json(costs)
+  out.json({ ...costs, incomplete })
   if (costs.rows.length === 0) {
     const when = wanted === undefined ? '' : ` in ${wanted}`
     return out.line(

@@ -8,10 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import traceback
 from typing import Callable, List, NamedTuple, Optional
 
+from ..clock import Clock
+from ..control.dates import Dates, WrittenDate
 from ..line import Line
 from ..notices import file as notice_file
 from ..paths import Paths
@@ -158,7 +159,12 @@ class Children(NamedTuple):
 
 
 class Guard:
-    def __init__(self, options: Options, children: Children, notes: int, group: Optional[str]) -> None:
+    def __init__(
+        self, options: Options, children: Children, notes: int, group: Optional[str], clock: Optional[Clock] = None
+    ) -> None:
+        self._clock = clock or Clock()
+        self._taken: Optional[WrittenDate] = None
+        """The notice of the machine's end, converted when it was first seen."""
         self._group = group
         self._options = options
         self._children = children
@@ -232,7 +238,11 @@ class Guard:
             terminate_at_ms = notice_file.open_source({"path": self._notice})()
         except OSError:
             return False
-        return terminate_at_ms is not None and time.time() * 1000 >= terminate_at_ms
+        if terminate_at_ms is None:
+            return False
+        if self._taken is None or self._taken.at_ms != terminate_at_ms:
+            self._taken = Dates(self._clock).read(terminate_at_ms)
+        return self._clock.mono_ms() >= self._taken.mono_ms()
 
     def _end_now(self) -> int:
         for pid in self._children:

@@ -135,6 +135,31 @@ describe('artifacts', () => {
     expect((await lstat(join(toFolder, 'a', 'good'))).isSymbolicLink()).toBe(true)
   })
 
+  it.each<[string, object]>([
+    ['a link in the place of an artifact', { links: [{ path: 'weights.json', target: 'a' }] }],
+    ['a folder in the place of an artifact', { folders: [{ path: 'weights.json', mode: 0o700 }] }],
+    ['a folder below an artifact', { folders: [{ path: 'weights.json/x', mode: 0o700 }] }],
+    ['a folder with a name of 4,000 bytes', { folders: [{ path: 'n'.repeat(4_000), mode: 0o700 }] }],
+    ['a link with a name of 4,000 bytes', { links: [{ path: 'n'.repeat(4_000), target: 'a' }] }],
+    ['a link with a target of 10,000 bytes', { links: [{ path: 'l', target: 'n/'.repeat(5_000) }] }],
+    ['a folder a thousand levels deep', { folders: [{ path: 'n/'.repeat(1_000) + 'n', mode: 0o700 }] }],
+    ['paths that lead out', { folders: [{ path: '../x', mode: 0o700 }] }],
+    ['a file that is not an artifact', { files: [{ path: 'absent', mode: 0o700 }] }],
+    ['a mode of every bit', { files: [{ path: 'a/deep.txt', mode: 2 ** 53 - 1 }] }],
+    [
+      'a time at the end of numbers',
+      { files: [{ path: 'a/deep.txt', mode: 0o600, modifiedAtMs: 2 ** 53 - 1 }] },
+    ],
+  ])('arrive whole when the list of the tree has %s', async (_, changes) => {
+    await finish()
+    const outputs = { version: 1, files: [], folders: [], links: [], ...changes }
+    await world.store.put(layout.outputs(JOB, 2), JSON.stringify(outputs))
+    await downloadArtifacts(world.context, JOB, { toFolder })
+    expect(await filesThere()).toEqual(['deep.txt', 'weights.json'])
+    expect((await readdir(world.folder)).filter((name) => name === 'x')).toEqual([])
+    expect((await stat(join(toFolder, 'a/deep.txt'))).mode & 0o7000).toBe(0)
+  })
+
   it('have the permissions, times, empty folders and links to folders that the program left', async () => {
     await finish()
     const at = { modifiedAtMs: 1_600_000_000_123, modifiedNs: 456_000 }

@@ -8,10 +8,10 @@ import sys
 import time
 from unittest import mock
 
-from support import FolderTest
+from support import FakeClock, FolderTest
 
 from crucible_runner.process import processes
-from crucible_runner.process.guard import Options, Work, run_guarded
+from crucible_runner.process.guard import Children, Guard, Options, Work, run_guarded
 
 
 class UnusableDirectoryTest(FolderTest):
@@ -68,3 +68,22 @@ class UnusableDirectoryTest(FolderTest):
             code, said, is_off = self.guard(self.at("root"), job)
         self.assertEqual((code, is_off), (1, False))
         self.assertIn("Read-only file system", said)
+
+
+class NoticeTest(FolderTest):
+    """A provider that kills at the time of its notice."""
+
+    def test_a_clock_that_is_set_ends_no_machine_before_its_notice(self):
+        hour = 3_600_000
+        for step in (2 * hour, -2 * hour, 30 * 24 * hour):
+            clock = FakeClock()
+            self.write("notice", '{"terminateAtMs": %d}' % (clock.wall_ms() + 120_000))
+            options = Options("", "job-a", 1, self.folder, None, None, None, self.at("notice"), True)
+            guard = Guard(options, Children(0, 0), -1, None, clock)
+            self.assertFalse(guard._is_taken_back())
+            clock.set_wall(clock.wall_ms() + step)
+            self.assertFalse(guard._is_taken_back(), step)
+            clock.advance(119_000)
+            self.assertFalse(guard._is_taken_back(), step)
+            clock.advance(1_000)
+            self.assertTrue(guard._is_taken_back(), step)

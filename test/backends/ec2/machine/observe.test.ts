@@ -60,6 +60,25 @@ describe('what EC2 says of machines', () => {
     expect(await find('job-lost-1')).toEqual({ kind: 'absent' })
   })
 
+  it('takes that time also when the clock is set ahead meanwhile: the lists may still be old', async () => {
+    let monotonicMs = 0
+    const stepped = await Ec2Harness.onPaper({
+      config: { staleForMs: 5 * MINUTE_MS },
+      deps: { monotonic: () => monotonicMs },
+    })
+    try {
+      const find = () => stepped.backend.find('job-lost-1', patiently())
+      expect(await find()).toMatchObject({ kind: 'unsettled' })
+      await stepped.clock.advance(2 * HOUR_MS)
+      monotonicMs = 299_000
+      expect(await find()).toEqual({ kind: 'unsettled', againInMs: 1_000 })
+      monotonicMs = 300_000
+      expect(await find()).toEqual({ kind: 'absent' })
+    } finally {
+      await stepped.dispose()
+    }
+  })
+
   it('counts a machine that is still shutting down: it may be at work, and costs nothing', async () => {
     await h.clock.advance(MINUTE_MS)
     const endedAtMs = Math.floor(h.clock.nowMs() / SECOND_MS) * SECOND_MS
