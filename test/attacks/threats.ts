@@ -323,4 +323,22 @@ export const THREATS: readonly Threat[] = [
     keeps: 'a thread with limits',
     proof: { file: 'test/analyze/hostile.test.ts', tests: 'the analysis of a hostile program' },
   },
+  {
+    from: 'job file',
+    tries: 'escape from bundles by links, or fill the disk',
+    keeps: 'members are checked, sizes limited',
+    proof: { python: 'test_hostile_bundles' },
+  },
+  {
+    from: 'any job',
+    tries: 'escape from checkpoint folders by manifests',
+    keeps: 'paths and links are checked',
+    proof: { python: 'test_hostile_checkpoints' },
+  },
+  {
+    from: 'provider',
+    tries: 'have something bought by forged figures',
+    keeps: 'limits on every figure',
+    proof: { file: 'test/attacks/forged-figures.test.ts', tests: 'a quote' },
+  },
 ]

@@ -11,7 +11,7 @@ interface HttpAnswer {
 
 /**
  * Refuses a body that is not an answer of EC2, although its status is 200: an empty body, or the page of a proxy. The SDK reads both as
- * empty lists, and an empty list would mean that machines and reservations are gone.
+ * empty lists, and an empty list would mean that machines and reservations are gone. Refuses a page of a list that names itself as the next.
  */
 export function refusingStrangers(client: EC2Client): EC2Client {
   client.middlewareStack.add(
@@ -28,7 +28,24 @@ export function refusingStrangers(client: EC2Client): EC2Client {
     // The step precedes the SDK's own parser.
     { step: 'deserialize', priority: 'low', name: 'refusingStrangers' },
   )
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const result = await next(args)
+      const asked = (args.input as Paged).NextToken
+      if (asked === undefined || (result.output as Paged).NextToken !== asked) return result
+      throw Object.assign(new Error('EC2 answered a page of a list with the token of that page'), {
+        name: 'RepeatedPage',
+        $metadata: result.output.$metadata,
+      })
+    },
+    // Otherwise the list of the pages never ends.
+    { step: 'initialize', name: 'refusingRepeatedPages' },
+  )
   return client
+}
+
+interface Paged {
+  NextToken?: string
 }
 
 async function bytesOf(body: unknown): Promise<Buffer> {

@@ -66,6 +66,15 @@ describe('an answer that is not from EC2', () => {
     for (const list of lists) await expect(list()).rejects.toMatchObject({ reach: 'unanswered' })
   })
 
+  it('is no endless list of pages with one token', async () => {
+    const page = `<DescribeInstancesResponse ${XMLNS}><reservationSet/><nextToken>again</nextToken></DescribeInstancesResponse>`
+    answer = { status: 200, body: page }
+    await expect(api.machines.byTag({ name: 'tag', value: 'a' }, signal)).rejects.toMatchObject({
+      code: 'RepeatedPage',
+    })
+    expect(sent).toHaveLength(2)
+  })
+
   it('is an empty list if it says so', async () => {
     answer = {
       status: 200,
