@@ -1,3 +1,4 @@
+import { lstatSync, mkdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TemporalAddress } from './temporal/address'
@@ -81,7 +82,7 @@ export interface Claiming {
   progress: Progress
   /** Chooses another port. */
   flag?: string
-  /** Directory of the claims, which all homes of this machine share. */
+  /** Directory of the claims, which all homes of this user share. */
   directory?: string
 }
 
@@ -90,17 +91,33 @@ export interface Claiming {
  * start at the same time would both find it free, and a server that starts later would answer for ours.
  */
 export async function claimPort(port: number, claiming: Claiming): Promise<number | undefined> {
-  const { progress, flag, directory = join(tmpdir(), 'crucible-ports') } = claiming
+  const {
+    progress,
+    flag,
+    directory = join(tmpdir(), `crucible-ports-${process.getuid?.() ?? 'all'}`),
+  } = claiming
   const choose = flag === undefined ? '' : ` (choose with ${flag})`
-  // Without a directory for claims, such as one that another user owns, a free port is taken without a claim.
-  const claim = await acquireLock(join(directory, String(port)), { info: port, waitMs: 0 }).catch(
-    () => undefined,
-  )
+  // Without a directory for claims, a free port is taken without a claim.
+  const claim = isOnlyOurs(directory)
+    ? await acquireLock(join(directory, String(port)), { info: port, waitMs: 0 }).catch(() => undefined)
+    : undefined
   const isClaimed = claim !== undefined && 'heldBy' in claim
   if (!isClaimed && (await isFree(port))) return port
   const holder = isClaimed ? '`crucible dev`' : 'program'
   progress.note(`Port ${port} is taken by another ${holder}; using a free one${choose}.`)
   return undefined
+}
+
+/** Whether only this user can change the directory, which is created if missing: a lock in another one could be a link to any folder. */
+function isOnlyOurs(directory: string): boolean {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    const stats = lstatSync(directory)
+    const isOwn = process.getuid === undefined || stats.uid === process.getuid()
+    return stats.isDirectory() && isOwn && (stats.mode & 0o022) === 0
+  } catch {
+    return false
+  }
 }
 
 function isFree(port: number): Promise<boolean> {

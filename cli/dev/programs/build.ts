@@ -52,7 +52,8 @@ export async function buildFromModule(
 
 async function checkGo(options: BuildOptions): Promise<void> {
   const quiet = { ...options, title: '', progress: { note: () => {}, update: () => {} } }
-  const version = await runGo(['env', 'GOVERSION'], tmpdir(), quiet)
+  // Anyone can put a go.mod into the folder for temporary files.
+  const version = await runGo(['env', 'GOVERSION'], dirname(process.execPath), quiet)
   const [major = 0, minor = 0] = version
     .replace(/^go/, '')
     .split('.')

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, lchown, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
@@ -34,4 +34,31 @@ describe('of two starts at the same time', () => {
       /Port 7233 is taken by another .*; using a free one \(choose with --port\)\./,
     )
   })
+})
+
+const STRANGER = 54_321
+const isRoot = process.getuid?.() === 0
+
+describe('a claim on a port', () => {
+  const tricks: readonly (readonly [string, (claims: string) => Promise<void>])[] = [
+    ['others may write', (claims) => chmod(claims, 0o777)],
+    ['is a link', (claims) => rename(claims, `${claims}-real`).then(() => symlink(`${claims}-real`, claims))],
+    ...(isRoot ? [['is theirs', (claims: string) => lchown(claims, STRANGER, STRANGER)] as const] : []),
+  ]
+
+  it.each(tricks)(
+    'removes no file where a stranger leads it: the folder of claims %s',
+    async (_, prepare) => {
+      const folder = await mkdtemp(join(directory, 'tricked-'))
+      const [victim, claims] = [join(folder, 'victim'), join(folder, 'claims')]
+      await mkdir(victim)
+      await writeFile(join(victim, 'record.json'), 'damaged')
+      await mkdir(claims)
+      const port = await freePort()
+      await symlink(victim, join(claims, String(port)))
+      await prepare(claims)
+      expect(await claimPort(port, { progress, directory: claims })).toBe(port)
+      expect(await readdir(victim)).toEqual(['record.json'])
+    },
+  )
 })
