@@ -186,6 +186,21 @@ export const THREATS: readonly Threat[] = [
     },
   },
   {
+    from: 'job on the small cloud',
+    tries: 'have its S3 server leave its folder, with root as the user of dev',
+    keeps: 'a user and a root directory of its own',
+    proof: {
+      file: 'test/cli/dev/versitygw/front.test.ts',
+      tests: "the S3 server of root's small cloud has a user of its own",
+    },
+  },
+  {
+    from: 'another local user',
+    tries: 'lead the port claims of crucible dev into a folder by a link',
+    keeps: 'only the own folder is used',
+    proof: { file: 'test/cli/dev/claim-port.test.ts', tests: 'a claim on a port removes no file' },
+  },
+  {
     from: 'job on EC2',
     tries: "use the store with the machine's role",
     keeps: 'the role has no access; doctor warns otherwise',

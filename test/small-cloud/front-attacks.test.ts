@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { startTestCloud, type TestCloud } from '../support/cloud'
+import { putOnDisk } from '../support/on-disk'
 import { RawS3, type RawAnswer, type RawKeys, type RawRequest } from '../support/raw-s3'
 import { grantKeys } from './grants'
 
@@ -18,8 +19,7 @@ beforeAll(async () => {
   cloud = await startTestCloud(BUCKET)
   raw = new RawS3({ endpoint: cloud.storeEndpoint!, region: cloud.region })
   keys = await grantKeys(`s3://${BUCKET}/store`, cloud, { jobId: 'job-a', attempt: 1 })
-  mkdirSync(onDisk('store', 'jobs', 'job-b'), { recursive: true })
-  writeFileSync(onDisk('store', 'jobs', 'job-b', 'secret'), 'secret of job-b')
+  putOnDisk(onDisk('store', 'jobs', 'job-b', 'secret'), 'secret of job-b')
 }, 240_000)
 afterAll(async () => {
   raw.close()

@@ -147,6 +147,7 @@ asRoot('another user of the host', () => {
       readFileSync(`/proc/${versitygwOver(folder)!}/${name}`, 'utf8'),
     ) as [string, string]
     const socket = words.split('\0').find((word) => word.endsWith('/s3'))!
+    const socketFolder = join(readlinkSync(`/proc/${versitygwOver(folder)!}/root`), dirname(socket))
     const disk = join(machines, cloud.instances()[0]!.id)
     const { token } = JSON.parse(readFileSync(join(disk, 'run/machine/machine.json'), 'utf8')) as {
       token: string
@@ -163,7 +164,7 @@ asRoot('another user of the host', () => {
     const ports = ownPorts()
     // The services, the store, the metadata and the manager of the machine.
     expect(ports.length).toBeGreaterThanOrEqual(4)
-    const folders = [dirname(socket), folder, disk]
+    const folders = [socketFolder, folder, disk]
     const seen: string[] = []
     for (let round = 0; round < 3; round++) seen.push(...(await look({ secrets, ports, folders })))
     expect(seen).toEqual([])

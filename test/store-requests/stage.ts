@@ -1,9 +1,10 @@
 /** A store with ten grants and, on its disk, what none of the others may touch. */
 import { createHash } from 'node:crypto'
-import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { grantKeys } from '../small-cloud/grants'
 import { startTestCloud, type TestCloud } from '../support/cloud'
+import { putOnDisk } from '../support/on-disk'
 import { RawS3, type RawKeys } from '../support/raw-s3'
 import type { Names } from './grammar'
 
@@ -89,12 +90,13 @@ export class Stage {
     }
     const found = new Map<string, string>()
     const walk = (folder: string): void => {
-      for (const name of readdirSync(folder)) {
-        const path = join(folder, name)
+      for (const entry of readdirSync(folder, { withFileTypes: true })) {
+        const path = join(folder, entry.name)
         const shown = relative(this.cloud.folder, path)
-        const isFolder = lstatSync(path).isDirectory()
-        if (!isOwn(shown)) found.set(shown, isFolder ? 'folder' : digestOf(readFileSync(path)))
-        if (isFolder) walk(path)
+        // The server's socket has no content.
+        const content = entry.isFile() ? digestOf(readFileSync(path)) : 'no file'
+        if (!isOwn(shown)) found.set(shown, content)
+        if (entry.isDirectory()) walk(path)
       }
     }
     walk(this.cloud.folder)
@@ -117,20 +119,16 @@ export class Stage {
   }
 
   private async furnish(): Promise<void> {
-    const put = (path: string, content: string): void => {
-      mkdirSync(dirname(path), { recursive: true })
-      writeFileSync(path, content)
-    }
-    put(join(this.cloud.folder, 'victim', 'file'), canaryOf('host'))
-    put(this.onDisk('top'), canaryOf('settings'))
-    put(this.onDisk('store/settings.json'), canaryOf('settings'))
-    put(this.onDisk('store/runners/runner.pyz'), 'runner')
-    put(this.onDisk('store/jobs/job-a/secret', OTHER_BUCKET), canaryOf('settings'))
+    putOnDisk(join(this.cloud.folder, 'victim', 'file'), canaryOf('host'))
+    putOnDisk(this.onDisk('top'), canaryOf('settings'))
+    putOnDisk(this.onDisk('store/settings.json'), canaryOf('settings'))
+    putOnDisk(this.onDisk('store/runners/runner.pyz'), 'runner')
+    putOnDisk(this.onDisk('store/jobs/job-a/secret', OTHER_BUCKET), canaryOf('settings'))
     for (const job of JOBS) {
-      put(this.onDisk(`store/jobs/${job}/secret`), canaryOf(job))
+      putOnDisk(this.onDisk(`store/jobs/${job}/secret`), canaryOf(job))
       for (const attempt of ATTEMPTS) {
-        for (const folder of ownOf({ job, attempt })) put(this.onDisk(`${folder}/kept`), canaryOf(job))
-        put(this.onDisk(`store/jobs/${job}/attempts/${attempt}0/kept`), canaryOf(job))
+        for (const folder of ownOf({ job, attempt })) putOnDisk(this.onDisk(`${folder}/kept`), canaryOf(job))
+        putOnDisk(this.onDisk(`store/jobs/${job}/attempts/${attempt}0/kept`), canaryOf(job))
         const keys = await grantKeys(`s3://${BUCKET}/store`, this.cloud, { jobId: job, attempt })
         const key = `store/jobs/${job}/attempts/${attempt}/upload`
         const { body } = await this.raw.send({ method: 'POST', target: `/${BUCKET}/${key}?uploads` }, keys)

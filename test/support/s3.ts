@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { readlinkSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -31,8 +32,23 @@ export function versitygwOver(folder: string): number | undefined {
     maxBuffer: 64 * 1024 * 1024,
   })
   // Not the shell that keeps it on its leash.
-  const line = listing.split('\n').find((line) => /^ *\d+ \S*versitygw /.test(line) && line.includes(folder))
+  const line = listing
+    .split('\n')
+    .find(
+      (line) =>
+        /^ *\d+ \S*versitygw /.test(line) &&
+        (line.includes(folder) || rootOf(Number.parseInt(line)).startsWith(folder)),
+    )
   return line === undefined ? undefined : Number.parseInt(line)
+}
+
+/** The root directory of a process, which is a server's own folder if root started it. */
+function rootOf(pid: number): string {
+  try {
+    return readlinkSync(`/proc/${pid}/root`)
+  } catch {
+    return ''
+  }
 }
 
 /** A real S3 server of a test's own, with buckets. */

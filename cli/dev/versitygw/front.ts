@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { StartFront } from '#small-cloud'
 import { startFront } from '#small-cloud/s3/front'
 import { keepUp } from '../temporal/keep-up'
 import { endingNamed } from '../temporal/leash'
+import { confinementIn } from './confine'
 import { launchVersitygw } from './launch'
 
 export interface StoreFrontPlace {
@@ -20,7 +21,8 @@ export interface StoreFrontPlace {
 
 /**
  * The small cloud's object store: its front, with a real private server behind it that is restarted when it dies; requests wait
- * meanwhile. The server listens on a socket in a folder that only this user can enter, with keys that only the front has.
+ * meanwhile. The server listens on a socket in a folder that only this user can enter, with keys that only the front has. If this process
+ * is root, the server has a user of its own and sees only its folder.
  */
 export function storeFrontOver(place: StoreFrontPlace): StartFront {
   const { executable, directory, buckets = [], onRestart } = place
@@ -31,9 +33,13 @@ export function storeFrontOver(place: StoreFrontPlace): StartFront {
     for (const bucket of buckets) await mkdir(join(directory, 'buckets', bucket), { recursive: true })
     // A home can have a longer path than a socket may have.
     const closed = await mkdtemp(join(tmpdir(), 'crucible-store-'))
-    const socketPath = join(closed, 's3')
+    const confinement = await confinementIn(directory, executable)
+    const sockets = join(closed, 'run')
+    if (confinement === undefined) await mkdir(sockets)
+    else await symlink(join(directory, dirname(confinement.socket)), sockets)
+    const socketPath = join(sockets, 's3')
     const undo = (): Promise<void> => rm(closed, { recursive: true, force: true })
-    const settings = { executable, directory, region, address: socketPath, ...keys }
+    const settings = { executable, directory, region, address: socketPath, confinement, ...keys }
     const launch = (signal?: AbortSignal) =>
       // A killed server leaves its socket behind.
       rm(socketPath, { force: true }).then(() => launchVersitygw({ ...settings, signal }))

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startLeashed, type LeashedProcess } from '../temporal/leash'
+import { confined, type Confinement } from './confine'
 
 /** A server is up in a tenth of a second; a busy machine may take this long. */
 const READY_LIMIT_MS = 30_000
@@ -18,6 +19,8 @@ export interface VersitygwOptions {
   keyId: string
   secret: string
   region: string
+  /** The user of its own that the server runs as; otherwise it runs as the user of this process. */
+  confinement?: Confinement | undefined
   onOutput?: ((line: string) => void) | undefined
   /** Aborts a start in progress. */
   signal?: AbortSignal
@@ -25,34 +28,36 @@ export interface VersitygwOptions {
 
 /** Starts a real S3 server over a folder, which ends with this process. Throws with its last output if it does not start. */
 export async function launchVersitygw(options: VersitygwOptions): Promise<LeashedProcess> {
-  const folders = ['buckets', 'metadata'].map((name) => join(options.directory, name))
-  for (const folder of folders) await mkdir(folder, { recursive: true })
-  const [buckets, metadata] = folders as [string, string]
-  const { address } = options
-  const process = startLeashed(
-    options.executable,
-    [
-      '--port',
-      address,
-      // Other users may not even connect to a socket.
-      '--socket-perm',
-      '0600',
-      '--region',
-      options.region,
-      '--quiet',
-      '--keep-alive',
-      // Extended attributes are not available everywhere.
-      'posix',
-      '--sidecar',
-      metadata,
-      buckets,
-    ],
-    {
-      onOutput: options.onOutput,
-      // Every user can read the arguments of a process, and only its own user the environment.
-      environment: { ROOT_ACCESS_KEY_ID: options.keyId, ROOT_SECRET_ACCESS_KEY: options.secret },
-    },
-  )
+  const { directory, address, confinement } = options
+  for (const name of ['buckets', 'metadata']) await mkdir(join(directory, name), { recursive: true })
+  const seen = confinement === undefined ? directory : '/'
+  const words = [
+    '--port',
+    confinement?.socket ?? address,
+    // Other users may not even connect to a socket.
+    '--socket-perm',
+    '0600',
+    '--region',
+    options.region,
+    '--quiet',
+    '--keep-alive',
+    // Extended attributes are not available everywhere.
+    'posix',
+    // Unnamed files get their names through /proc, which its root directory does not have.
+    ...(confinement === undefined ? [] : ['--disableotmp']),
+    '--sidecar',
+    join(seen, 'metadata'),
+    join(seen, 'buckets'),
+  ]
+  const { program, args } =
+    confinement === undefined
+      ? { program: options.executable, args: words }
+      : confined(confinement, directory, words)
+  const process = startLeashed(program, args, {
+    onOutput: options.onOutput,
+    // Every user can read the arguments of a process, and only its own user the environment.
+    environment: { ROOT_ACCESS_KEY_ID: options.keyId, ROOT_SECRET_ACCESS_KEY: options.secret },
+  })
   const isEnded = process.exited.then(() => true)
   const waiting = performance.now()
   while (!(await answers(address))) {

@@ -1,4 +1,4 @@
-import { chmodSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
@@ -71,5 +71,34 @@ describe("the small cloud's S3 server", () => {
     await until(() => reasons.length === 1)
     await cloud.stop()
     expect(await cloud.ended).toBeUndefined()
+  })
+})
+
+const asRoot = process.platform === 'linux' && process.getuid?.() === 0 ? describe : describe.skip
+
+asRoot("the S3 server of root's small cloud", () => {
+  it('has a user of its own, and only its folder', async () => {
+    await cloud.stop()
+    const directory = join(folder, 'store')
+    mkdirSync(join(directory, 'buckets', 'kept', 'of-an-earlier-version'), { recursive: true })
+    const executable = await testVersitygw()
+    cloud = await startCloud({ startFront: storeFrontOver({ executable, directory, buckets: ['kept'] }) })
+    const pid = versitygwOver(folder)!
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+    const [uid] = /^Uid:\s+(\d+)/m.exec(status)!.slice(1).map(Number)
+    expect(uid).toBeGreaterThan(1_900_065_535)
+    expect(status).toMatch(/^CapEff:\s+0+$/m)
+    expect(/^Groups:(.*)$/m.exec(status)![1]!.trim()).toBe('')
+    expect(readlinkSync(`/proc/${pid}/root`)).toBe(directory)
+    const client = new S3Client({
+      region: cloud.region,
+      endpoint: cloud.storeEndpoint!,
+      credentials: cloud.credentials,
+      forcePathStyle: true,
+    })
+    const object = { Bucket: 'kept', Key: 'of-an-earlier-version/it' }
+    await client.send(new PutObjectCommand({ ...object, Body: 'it' }))
+    expect(statSync(join(directory, 'buckets', 'kept', object.Key)).uid).toBe(uid)
+    client.destroy()
   })
 })
