@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
+import { readTarget } from '#small-cloud/http/target'
 import { TemporalServerError } from './errors'
 import { listenOn, LOOPBACK } from './ports'
 
@@ -23,7 +24,7 @@ export interface Place {
 export async function openUiDoor(port: number | undefined, behind: Place): Promise<UiDoor> {
   const server = createServer((incoming, outgoing) => {
     const problem = problemOf(incoming)
-    const path = pathOf(incoming.url ?? '/')
+    const path = readTarget(incoming.url ?? '/')
     if (problem !== undefined) refuse(outgoing, 403, problem)
     else if (path === undefined || !METHODS.includes(incoming.method ?? ''))
       refuse(outgoing, 400, 'The Temporal Web UI of crucible dev takes no such requests.')
@@ -83,28 +84,6 @@ const HEADERS = [
   'user-agent',
   'x-csrf-token',
 ]
-
-/** The path and query, written anew from their parts; undefined if a part leads elsewhere. Ids in paths contain encoded slashes. */
-function pathOf(url: string): string | undefined {
-  if (!url.startsWith('/')) return undefined
-  const at = url.indexOf('?')
-  try {
-    const parts = url
-      .slice(1, at < 0 ? url.length : at)
-      .split('/')
-      .map(decodeURIComponent)
-    if (parts.some((part, index) => isAstray(part) || (part === '' && index < parts.length - 1)))
-      return undefined
-    const query = at < 0 ? '' : new URLSearchParams(url.slice(at + 1)).toString()
-    return `/${parts.map(encodeURIComponent).join('/')}${query === '' ? '' : `?${query}`}`
-  } catch {
-    return undefined
-  }
-}
-
-function isAstray(part: string): boolean {
-  return part.split(/[/\\]/).some((each) => each === '.' || each === '..') || part.includes('\0')
-}
 
 function refuse(outgoing: ServerResponse, status: number, problem: string): void {
   outgoing.writeHead(status, { 'content-type': 'text/plain' }).end(`${problem}\n`)

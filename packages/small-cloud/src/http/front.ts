@@ -7,6 +7,7 @@ import { complaintsOf, inWords } from '../issues'
 import type { Journal, JournalEntry } from '../journal'
 import { ApiError } from '../wire/errors'
 import type { Faults, Occasion } from '../world/faults'
+import { readTarget } from './target'
 import { HttpAnswer, type HttpRequest, type HttpRoute, type HttpService, type WrongField } from './service'
 
 export interface FrontParts {
@@ -45,7 +46,9 @@ export class HttpFront {
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    request.url = (request.url ?? '').slice(this.prefix.length) || '/'
+    const url = (request.url ?? '').slice(this.prefix.length) || '/'
+    // No service has a route without a name.
+    request.url = readTarget(url) ?? '/'
     // The app is made for the first request, because most clouds are used for one provider.
     const app = await (this.app ??= this.create())
     app.routing(request, response)

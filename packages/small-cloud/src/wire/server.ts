@@ -117,9 +117,9 @@ export function setDate(response: ServerResponse, aheadMs: number): void {
 function isForStore({ url = '/', headers }: IncomingMessage): boolean {
   const scope = /Credential=[^/]+\/\d+\/[^/]+\/([^/]+)\//.exec(headers.authorization ?? '')?.[1]
   if (scope !== undefined) return scope === 's3'
-  const { pathname, searchParams } = new URL(url, 'http://any')
-  const presigned = searchParams.get('X-Amz-Credential')?.split('/').at(-2)
-  return presigned === undefined ? pathname !== '/' : presigned === 's3'
+  const [path, query] = url.split('?')
+  const presigned = new URLSearchParams(query).get('X-Amz-Credential')?.split('/').at(-2)
+  return presigned === undefined ? path !== '/' : presigned === 's3'
 }
 
 async function readBody(request: IncomingMessage, response: ServerResponse): Promise<Buffer | undefined> {
