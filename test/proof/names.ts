@@ -14,6 +14,7 @@ import type * as resumes from '../analyze/resumes/harness'
 import type * as checkpointing from '../checkpointing/harness'
 import type * as tracking from '../tracking/harness'
 import type * as attacks from '../attacks/harness'
+import type * as beats from '../beats/harness'
 import type * as fuzz from '../fuzz/harness'
 import type * as storeRequests from '../store-requests/harness'
 import type * as deployment from '../deployment/harness'
@@ -97,6 +98,10 @@ export const HARNESSES: Readonly<Record<string, { about: string; load: () => Any
   attacks: {
     about: 'Tries every attack of docs/guides/security.md.',
     load: () => (require('../attacks/harness') as typeof attacks).ATTACKS,
+  },
+  beats: {
+    about: 'Lets jobs with hostile output, files and patterns run on real runners, and watches the beats.',
+    load: () => (require('../beats/harness') as typeof beats).BEATS,
   },
   fuzz: {
     about: 'Gives hostile texts to every reader of texts of strangers (docs/guides/security.md).',
