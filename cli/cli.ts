@@ -54,6 +54,11 @@ export class Cli {
     return this.outside.config.confirmsSubmit
   }
 
+  /** The backends whose provider is simulated, so that their prices are never paid. */
+  get simulated(): readonly string[] {
+    return this.outside.config.simulated
+  }
+
   /** Replaces the commands in a text by the form in which the user starts them: `` `./crucible list` `` in a clone. */
   asCalled(text: string): string {
     return text.replace(/`((?:\w+=[^\s`]* )*)crucible /g, `\`$1${this.invocation} `)

@@ -3,8 +3,11 @@ import type { JobSpec } from '../../core/job/job'
 import { expectedInWords } from '../../core/job/forecast'
 import { formatUsd } from '../../core/money/money'
 import { priceInWords } from '../../core/offer'
-import type { Placement } from '../../core/job/plan'
+import type { Placement, PlacementInShort } from '../../core/job/plan'
 import type { Cli } from '../cli'
+
+/** Width of the labels, below which the rest of a long line continues. */
+const LABEL_WIDTH = 10
 
 /** Shows where a job will run and what that costs, before it is submitted. */
 export function showExpected(
@@ -13,7 +16,9 @@ export function showExpected(
   { expectation: { plan, warnings }, isNote }: { expectation: Expectation; isNote: boolean },
 ): void {
   const { out } = cli
-  const say = isNote ? (text: string): void => out.note(text) : (text: string): void => out.line(text)
+  const say = isNote
+    ? (text: string): void => out.note(text)
+    : (text: string): void => out.prose(text, LABEL_WIDTH)
   const [best] = plan?.placements ?? []
   if (best !== undefined) {
     say(`  machine   ${machineInWords(best)}`)
@@ -37,7 +42,7 @@ function costInWords(placement: Placement): string {
 /** Asks at a terminal before a job may spend money. A job that cannot spend any is not asked about. */
 export async function isSubmissionAgreed(cli: Cli, { plan }: Expectation, isSure: boolean): Promise<boolean> {
   if (isSure || !cli.confirmsSubmit || !cli.out.isTerminal) return true
-  if (plan !== undefined && isFree(plan)) return true
+  if (plan !== undefined && isFree(plan, cli.simulated)) return true
   const question =
     plan === undefined
       ? 'No worker answers, so the cost is unknown. Submit the job?'
@@ -45,8 +50,13 @@ export async function isSubmissionAgreed(cli: Cli, { plan }: Expectation, isSure
   return (await cli.confirm(question)) ?? true
 }
 
-/** Whether every place where the job may run costs nothing. */
-function isFree({ placements, others, silentBackends }: NonNullable<Expectation['plan']>): boolean {
+/** Whether every place where the job may run costs nothing. A simulated provider bills nobody. */
+function isFree(
+  { placements, others, silentBackends }: NonNullable<Expectation['plan']>,
+  simulated: readonly string[],
+): boolean {
   const all = [...placements, ...others]
-  return silentBackends.length === 0 && all.length > 0 && all.every(({ costMicroUsd }) => costMicroUsd === 0)
+  const isFreeAt = ({ costMicroUsd, offer: { backend } }: PlacementInShort): boolean =>
+    costMicroUsd === 0 || simulated.includes(backend)
+  return silentBackends.length === 0 && all.length > 0 && all.every(isFreeAt)
 }

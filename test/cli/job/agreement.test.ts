@@ -20,7 +20,13 @@ beforeEach(() => {
 afterEach(() => world.remove())
 
 /** A command line at a terminal, whose user answers. */
-function terminal({ answer = 'n', isJson = false, stdoutIsTty = true, settings = {} } = {}): {
+function terminal({
+  answer = 'n',
+  isJson = false,
+  stdoutIsTty = true,
+  settings = {},
+  simulated = [] as string[],
+} = {}): {
   cli: Cli
   stdout: Paper
 } {
@@ -30,7 +36,7 @@ function terminal({ answer = 'n', isJson = false, stdoutIsTty = true, settings =
     asked.push(question)
     return answer
   }
-  const config = readCliConfig({ ...world.environment, ...settings }, world.script)
+  const config = { ...readCliConfig({ ...world.environment, ...settings }, world.script), simulated }
   return { cli: new Cli({ ...outside, config, ask }, isJson), stdout }
 }
 
@@ -63,6 +69,7 @@ describe('submitting at a terminal', () => {
     ['the setting', { settings: { CRUCIBLE_SUBMIT_CONFIRM: 'no' } }, placed(2), false],
     ['JSON', { isJson: true }, placed(2), false],
     ['a pipe', { stdoutIsTty: false }, placed(2), false],
+    ['a simulated provider', { simulated: ['local'] }, placed(2), false],
   ])('is not asked about with %s', async (_what, options, expectation, isSure) => {
     expect(await isSubmissionAgreed(terminal(options).cli, expectation, isSure)).toBe(true)
     expect(asked).toEqual([])
@@ -77,8 +84,21 @@ describe('submitting at a terminal', () => {
     expect(asked[0]).toMatch(/^No worker answers, so the cost is unknown\./)
   })
 
+  it('is asked about if a place beside the simulated ones costs money', async () => {
+    const { cli } = terminal({ simulated: ['ec2'] })
+    expect(await isSubmissionAgreed(cli, placed(2), false)).toBe(false)
+  })
+
+  it('wraps what it shows at words', () => {
+    const { cli, stdout } = terminal()
+    stdout.columns = 80
+    showExpected(cli, SPEC, { expectation: placed(2), isNote: false })
+    expect(stdout.text).toContain('the ranges with 90 %\n            probability\n')
+  })
+
   it('shows machine, price, range and budget first', () => {
     const { cli, stdout } = terminal()
+    stdout.columns = 100
     const expectation = placed(2)
     showExpected(cli, { ...SPEC, budgetMicroUsd: microUsd(25) }, { expectation, isNote: false })
     expect(stdout.text.split('\n')).toEqual([
