@@ -3,7 +3,7 @@ import type * as clientConfig from '../client/config'
 import type { ClientConfig, Environment } from '../client/config'
 import type * as clientContext from '../client/context'
 import type { Context } from '../client/context'
-import { EXIT_CODES } from '../client/errors'
+import { CrucibleError, EXIT_CODES } from '../client/errors'
 import type { CliConfig } from './kit/config'
 import { Output, type Sink } from './kit/output'
 
@@ -49,9 +49,12 @@ export class Cli {
     return this.outside.config.invocation
   }
 
-  /** Whether `submit` asks before it spends money, unless a flag says otherwise. */
+  /** Whether `submit` asks before it spends money, unless a flag says otherwise. Throws `usage` for an unclear setting. */
   get confirmsSubmit(): boolean {
-    return this.outside.config.confirmsSubmit
+    const { confirmsSubmit } = this.outside.config
+    if (confirmsSubmit !== undefined) return confirmsSubmit
+    const text = this.environment.CRUCIBLE_SUBMIT_CONFIRM
+    throw new CrucibleError('usage', `CRUCIBLE_SUBMIT_CONFIRM is "${text}": write yes or no.`)
   }
 
   /** The backends whose provider is simulated, so that their prices are never paid. */

@@ -73,6 +73,9 @@ function readTemporal(env: Environment, home: Home): ClientConfig['temporal'] & 
     profile.address ??= dev?.address ?? 'localhost:7233'
     const { connectionOptions, namespace = 'default' } = toClientOptions(profile)
     const note = dev?.address === profile.address ? dev : undefined
+    const scheme = /^\w+:\/\//.exec(profile.address)?.[0]
+    if (scheme !== undefined)
+      throw new Error(`the address ${profile.address} is a URL; write host:port, without ${scheme}`)
     return { connection: connectionOptions, namespace, note }
   } catch (error) {
     throw new CrucibleError('usage', `The Temporal configuration cannot be read: ${messageOf(error)}.`, {

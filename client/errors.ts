@@ -133,6 +133,17 @@ export function toCrucibleError(error: unknown): CrucibleError {
   }
   if (isCoded(error, 'store')) return storeError(error)
   if (isCoded(error, 'backend')) return errorFromFailure(error.failure, error)
+  const namespace = /Namespace (?:not found: '(.+)'|(.+) is not found)/.exec(message)
+  if (namespace !== null) {
+    return new CrucibleError(
+      'usage',
+      `The Temporal server has no namespace "${namespace[1] ?? namespace[2]}".`,
+      {
+        hint: 'Correct TEMPORAL_NAMESPACE or temporal.toml, or create the namespace.',
+        cause: error,
+      },
+    )
+  }
   const aboutFile = fileErrorInWords(error)
   if (aboutFile !== undefined)
     return new CrucibleError(isDenied ? 'permission' : 'failed', `${aboutFile}.`, { cause: error })

@@ -14,8 +14,8 @@ export interface CliConfig {
   isColourWanted: boolean
   /** The command as the user typed it, for suggestions. */
   invocation: string
-  /** False for `CRUCIBLE_SUBMIT_CONFIRM=no`: `submit` asks nothing before it spends money. */
-  confirmsSubmit: boolean
+  /** False for `CRUCIBLE_SUBMIT_CONFIRM=no`: `submit` asks nothing before it spends money. Undefined if the text says neither. */
+  confirmsSubmit: boolean | undefined
 }
 
 /** Completes the environment of this process for itself and its children. */
@@ -37,8 +37,13 @@ export function readCliConfig(
     simulated: simulatedIn(own),
     isColourWanted: (NO_COLOR ?? '') === '' && TERM !== 'dumb',
     invocation: invocationOf(environment, script ?? ''),
-    confirmsSubmit: CRUCIBLE_SUBMIT_CONFIRM.trim().toLowerCase() !== 'no',
+    confirmsSubmit: yesOrNo(CRUCIBLE_SUBMIT_CONFIRM.trim() || 'yes'),
   }
+}
+
+function yesOrNo(text: string): boolean | undefined {
+  if (/^(?:yes|true|on|1)$/i.test(text)) return true
+  return /^(?:no|false|off|0)$/i.test(text) ? false : undefined
 }
 
 /** The program of a clone; a package does not have it. */

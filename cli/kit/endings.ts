@@ -30,7 +30,9 @@ export function errorDocument({ kind, message, hint, details }: CrucibleError): 
 
 function usageError({ message }: Error, { program, args, pointerFor }: CommandLine): CrucibleError {
   const [first = '', suggestion] = message.replace(/^error: /, '').split('\n')
-  const what = first.replace(/\.$/, '')
+  const what = first
+    .replace(/\.$/, '')
+    .replace(/^command-argument value '(.*)' is invalid for argument '(.*?)'/, 'unknown $2 "$1"')
   const command = args.find((arg) => !arg.startsWith('-') && arg !== 'help')
   const isUnknown = /unknown command/.test(what)
   const help = command === undefined || isUnknown ? `${program} --help` : `${program} ${command} --help`

@@ -3,9 +3,11 @@ import { isFinal } from '../../core/job/job'
 import type { JobStatus } from '../../core/messages'
 import { jobWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
 import { workflowPage, workflowPages } from '../../core/ui-pages'
+import { nearest } from '../../intake/nearest'
 import type { RecordEntry } from '../../core/job/record'
 import { artifactVersions, lostArtifacts, lostInWords } from '../../storage/artifacts'
 import { listCheckpoints } from '../../storage/checkpoints'
+import { layout } from '../../storage/layout'
 import { surveyRecords, type RecordCache, type RecordSurvey } from '../../storage/record'
 import { readLine } from '../../storage/waiting-line'
 import type { ObjectStore } from '../../storage/store'
@@ -178,7 +180,13 @@ async function readNewest(store: ObjectStore, status: JobStatus): Promise<Attemp
 export async function noSuchJob(context: Context, job: string): Promise<CrucibleError> {
   const trouble = await storeTrouble(context)
   if (trouble !== undefined) return trouble
-  return new CrucibleError('not-found', `No job ${job} in ${context.config.home.storeUrl}.`, {
+  if (job.trim() === '')
+    return new CrucibleError('not-found', 'The name of the job is empty.', { hint: 'See `crucible list`.' })
+  const { store, config } = context
+  const ids = await store.listFolders(layout.jobs()).catch(() => [])
+  const near = nearest(job, [...ids.map((id) => id.replace(/-[^-]+$/, '')), ...ids])
+  const meant = near === undefined ? '' : ` Did you mean ${near}?`
+  return new CrucibleError('not-found', `No job ${job} in ${config.home.storeUrl}.${meant}`, {
     hint: 'See `crucible list`. To use another store, set CRUCIBLE_STORE or CRUCIBLE_HOME.',
   })
 }

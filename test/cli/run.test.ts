@@ -273,13 +273,20 @@ describe('crucible', () => {
     [['artifacts', 'x', '--force'], /requires --download/],
     [['events', 'x', '--record'], /--json/],
     [['checkpoints', 'x', 'check'], /"check" is not an action/],
-    [['completion', 'tcsh'], /bash, zsh, fish/],
+    [['completion', 'tcsh'], /^error: unknown shell "tcsh"\. Allowed choices are bash, zsh, fish\.$/m],
     [['dev', '--port', '99999'], /whole number from 1 to 65535/],
     [['gc', '--grace', 'never'], /not a duration/],
   ])('refuses %j as a slip of the pen', async (args, complaint) => {
     const { exitCode, stderr } = await world.run(...args)
     expect(exitCode).toBe(2)
     expect(stderr).toMatch(complaint)
+  })
+
+  it('says that a Temporal address is no URL, before it waits for a server', async () => {
+    world.environment['TEMPORAL_ADDRESS'] = 'http://localhost:7233'
+    const { exitCode, stderr } = await world.run('list')
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain('the address http://localhost:7233 is a URL; write host:port, without http://.')
   })
 
   it('says where a job file is wrong, by line and column', async () => {

@@ -45,6 +45,17 @@ describe('what was thrown, as an exit code', () => {
     expect(toCrucibleError(thrown).exitCode).toBe(exitCode)
   })
 
+  it.each(["Namespace not found: 'mine'", '5 NOT_FOUND: Namespace mine is not found.'])(
+    'names the namespace that the server lacks: %s',
+    (text) => {
+      expect(toCrucibleError(new Error(text))).toMatchObject({
+        kind: 'usage',
+        message: 'The Temporal server has no namespace "mine".',
+        hint: 'Correct TEMPORAL_NAMESPACE or temporal.toml, or create the namespace.',
+      })
+    },
+  )
+
   it.each([
     ['ENOENT', '/no/where: no such file or folder.', 1],
     ['EACCES', '/no/where: permission denied.', 4],

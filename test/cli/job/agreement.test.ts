@@ -67,6 +67,7 @@ describe('submitting at a terminal', () => {
     ['a job that costs nothing', {}, placed(0), false],
     ['--yes', {}, placed(2), true],
     ['the setting', { settings: { CRUCIBLE_SUBMIT_CONFIRM: 'no' } }, placed(2), false],
+    ['the setting as false', { settings: { CRUCIBLE_SUBMIT_CONFIRM: 'False' } }, placed(2), false],
     ['JSON', { isJson: true }, placed(2), false],
     ['a pipe', { stdoutIsTty: false }, placed(2), false],
     ['a simulated provider', { simulated: ['local'] }, placed(2), false],
@@ -87,6 +88,14 @@ describe('submitting at a terminal', () => {
   it('is asked about if a place beside the simulated ones costs money', async () => {
     const { cli } = terminal({ simulated: ['ec2'] })
     expect(await isSubmissionAgreed(cli, placed(2), false)).toBe(false)
+  })
+
+  it('is refused with a setting that is neither yes nor no', async () => {
+    const { cli } = terminal({ settings: { CRUCIBLE_SUBMIT_CONFIRM: 'maybe' } })
+    await expect(isSubmissionAgreed(cli, placed(2), false)).rejects.toMatchObject({
+      kind: 'usage',
+      message: 'CRUCIBLE_SUBMIT_CONFIRM is "maybe": write yes or no.',
+    })
   })
 
   it('wraps what it shows at words', () => {

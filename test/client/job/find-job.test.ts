@@ -88,6 +88,16 @@ describe('the job that a person means', () => {
     },
   )
 
+  it.each([
+    ['char-ml', 'char-lm'],
+    ['jab-aa2', 'job-aa2'],
+  ])('is suggested for %s', async (meant, near) => {
+    await put('char-lm-x00001', 'char-lm', 10)
+    await expect(findJob(world.context, meant)).rejects.toMatchObject({
+      message: expect.stringContaining(`Did you mean ${near}?`),
+    })
+  })
+
   it('is listed newest first', async () => {
     expect((await knownJobs(world.context)).map(({ id }) => id)).toEqual([
       'job-ab10',
