@@ -44,9 +44,9 @@ def runner_command(spec, root, is_powered_off=True, python="python3"):
 
 
 def job_root(root, job_id):
-    """The job's directory. Its path is short, for Unix sockets, and the same for all attempts on all machines."""
+    """The job's directory. Its path is short, for Unix sockets, the same for all attempts on all machines, and without links, as programs see it."""
     name = "%s-%s" % (job_id[:8].strip("-"), hashlib.sha256(job_id.encode("utf-8")).hexdigest()[:8])
-    return os.path.join(os.path.dirname(root), "jobs", name)
+    return os.path.join(os.path.realpath(os.path.join(os.path.dirname(root), "jobs")), name)
 
 
 def passed_environment(spec):

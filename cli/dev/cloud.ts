@@ -77,7 +77,7 @@ const USUAL_WORLD: NonNullable<CloudOptions['world']> = {
  */
 export async function startDevCloud(options: DevCloudOptions): Promise<DevCloud> {
   const { storeDirectory, machines, server, backends = SIMULATED_DEFAULT, ...rest } = options
-  await checkHost().catch((error: unknown) => {
+  await checkHost({ hasContainers: backends.includes('modal') }).catch((error: unknown) => {
     throw new CrucibleError('failed', messageOf(error), { cause: error })
   })
   const directory = 'link' in machines ? await temporaryBehind(machines.link) : machines.directory

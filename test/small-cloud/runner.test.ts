@@ -4,8 +4,9 @@ import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { inventoryOf } from '../../backends/local/gpus'
-import { HAS_NAMESPACES, sh, useMachines } from '../../packages/small-cloud/test/machines/machines'
+import { HAS_NAMESPACES, KINDS, sh, useMachines } from '../../packages/small-cloud/test/machines/machines'
 import { registriesOf } from '../../packages/small-cloud/test/registries'
+import type { Machine } from '#small-cloud/machines/machine'
 import { nvidiaSmi, type SimulatedGpu } from '#small-cloud/machines/nvidia-smi'
 
 const RUNNER = join(__dirname, '../../runner')
@@ -97,5 +98,73 @@ container.remove_container(container.container_name("job-1-1"))`
         "['image-login', 'image-login', 'image', 'here', False]\n['being set up', 'up'] ['saved', 'setup-done']\nsaved 143\n",
     })
     expect((await sh(machine, 'docker ps -aq')).stdout).toBe('')
+  })
+})
+
+describe.each(KINDS)('the directory of a job on machines of %s', (enclosure) => {
+  /** What a machine that is started for an attempt does with the directory; prints its path, and what it finds there. */
+  const TAKE = `
+import os, sys
+from launching import job_root
+from crucible_runner.process import job_root as claims
+attempt = os.environ["ATTEMPT"]
+root = os.path.join(os.environ.get("STATE_DIRECTORY") or "/var/lib/crucible", attempt)
+os.makedirs(root)
+path = job_root(root, "train")
+claims.take(path, attempt + ".dep-test")
+print(path, os.path.exists(path + "/best.bin"))
+os.makedirs(path)
+os.chdir(path)
+assert os.getcwd() == path, os.getcwd()
+open("best.bin", "w").close()
+`
+
+  async function take(machine: Machine, directory: string, attempt: string): Promise<string> {
+    const code = join(directory, 'var/lib/code')
+    cpSync(RUNNER, code, { recursive: true })
+    const at = enclosure === 'namespaces' ? '/var/lib/code' : code
+    const answer = await machine.run({
+      id: attempt,
+      lines: ['#!/usr/bin/env python3', ...TAKE.split('\n')],
+      timeoutMs: 30_000,
+      environment: { PYTHONPATH: at, PYTHONDONTWRITEBYTECODE: '1', ATTEMPT: attempt },
+    })
+    expect(answer).toMatchObject({ exitCode: 0, stderr: '' })
+    return answer.stdout
+  }
+
+  it('has one path on all machines, and is empty for each of them', async () => {
+    const world = createWorld()
+    const paths = []
+    for (const attempt of ['train-1', 'train-2']) {
+      const directory = join(world.directory, attempt)
+      const machine = world.create({ directory, enclosure })
+      await machine.boot()
+      paths.push(await take(machine, directory, attempt))
+      await machine.kill()
+    }
+    expect(paths[0]).toMatch(/False\n$/)
+    expect(paths[1]).toBe(paths[0])
+  })
+
+  it('has a runner that finds none of its own processes outside of the machine', async () => {
+    const world = createWorld()
+    const directory = join(world.directory, 'disk')
+    const machine = world.create({ directory, enclosure })
+    await machine.boot()
+    const code = join(directory, 'var/lib/code')
+    cpSync(RUNNER, code, { recursive: true })
+    const look = `
+import os
+from crucible_runner.process.processes import of_machine
+print([pid for pid in of_machine("train-1.dep", [], []) if os.getsid(pid) != os.getsid(0)])`
+    const at = enclosure === 'namespaces' ? '/var/lib/code' : code
+    const answer = await machine.run({
+      id: 'look',
+      lines: ['#!/usr/bin/env python3', ...look.split('\n')],
+      timeoutMs: 30_000,
+      environment: { PYTHONPATH: at, PYTHONDONTWRITEBYTECODE: '1', CRUCIBLE_MACHINE: 'train-1.dep' },
+    })
+    expect(answer).toMatchObject({ exitCode: 0, stdout: '[]\n', stderr: '' })
   })
 })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
 import { storeFrontOver } from '../../cli/dev/versitygw/front'
-import { startCloud, type Cloud, type WorldText } from '#small-cloud'
+import { startCloud, type Cloud, type CloudOptions, type WorldText } from '#small-cloud'
 import { S3_ENVIRONMENT, testVersitygw } from './s3'
 import { adoptKeys } from './cloud-keys'
 
@@ -13,11 +13,16 @@ export interface TestCloud extends Cloud {
   folder: string
 }
 
-export async function startTestCloud(bucket: string, world: WorldText = {}): Promise<TestCloud> {
+export async function startTestCloud(
+  bucket: string,
+  world: WorldText = {},
+  options: Pick<CloudOptions, 'createMachine'> = {},
+): Promise<TestCloud> {
   const before = { ...process.env }
   const folder = await mkdtemp(join(tmpdir(), 'crucible-cloud-'))
   const executable = await testVersitygw()
   const cloud = await startCloud({
+    ...options,
     world,
     startFront: storeFrontOver({ executable, directory: join(folder, 'store') }),
   })

@@ -1,5 +1,5 @@
 /** A small cloud that speaks AWS's wire protocols on loopback. */
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { assemble, type Assembly } from './assemble'
@@ -97,6 +97,8 @@ export async function startCloud(options: CloudOptions = {}): Promise<Cloud> {
       : { plan: planWorld(options.world ?? {}), directory: process.cwd() }
   const wall = new WallClock(loaded.plan.ahead)
   const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'crucible-sim-')))
+  // The user of machines may be another one.
+  if (options.directory === undefined) await chmod(directory, 0o711)
   const undo = async (): Promise<void> => {
     wall.stop()
     if (options.directory === undefined) await rm(directory, { recursive: true, force: true })

@@ -17,7 +17,8 @@ import type { JobSpec } from '../../../core/job/job'
 import type { JobInput } from '../../../core/messages'
 import type { Order } from '../../../core/job/plan'
 import { jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../../core/queues'
-import type { WorldText } from '#small-cloud'
+import type { CloudOptions, WorldText } from '#small-cloud'
+import { createMachine } from '#small-cloud/machines/machine'
 import { layout } from '../../../storage/layout'
 import { openStore } from '../../../storage/open-store'
 import { readRecords } from '../../../storage/record'
@@ -78,11 +79,14 @@ async function deploy(...egress: ('public' | 'none')[]): Promise<void> {
   await deployInto({ regions: { 'us-east-1': { zones, subnets, groups: ['crucible-machine'] } } })
 }
 
-async function deployInto(world: WorldText): Promise<void> {
+async function deployInto(
+  world: WorldText,
+  options: Pick<CloudOptions, 'createMachine'> = {},
+): Promise<void> {
   // Machines use the store with their role here.
   const managed = ['AmazonSSMManagedInstanceCore', 'AmazonS3FullAccess']
   const roles = { 'crucible-machine': { managed, hasProfile: true, trusts: ['ec2.amazonaws.com'] } }
-  cloud = await startTestCloud(BUCKET, { roles, ...world, throttling: 'off' })
+  cloud = await startTestCloud(BUCKET, { roles, ...world, throttling: 'off' }, options)
   store = openStore(`s3://${BUCKET}/store`)
   const namespace = await freshNamespace(at.client.connection as never)
   client = new Client({ connection: at.client.connection, namespace })
@@ -206,16 +210,18 @@ describe('a job whose machine never registers', () => {
 })
 
 describe('a job whose Region has no capacity', () => {
-  it('continues in another Region from its checkpoint in the store of the first', async () => {
+  it('continues in another Region from its checkpoint in the store of the first, under the same path, on a host without namespaces too', async () => {
     const [home, far] = ['us-east-1', 'us-west-2']
     const zoned = (region: string) => ({ zones: [`${region}a`], groups: ['crucible-machine'] })
     const cheap = { type: TYPE, capacity: 'on-demand' as const, usdPerHour: 0.01 }
-    await deployInto({
+    const world = {
       regions: { [home]: zoned(home), [far]: zoned(far) },
       prices: [{ ...cheap, region: far }],
-    })
-    const save = (step: number): string => `echo ${step} > $CRUCIBLE_CHECKPOINT_DIR/step-${step}; sleep 1`
-    const run = `[ -n "$CRUCIBLE_RESUME_FROM" ] && exec cat $CRUCIBLE_RESUME_FROM; ${[1, 2, 3].map(save).join('; ')}; sleep 600`
+    }
+    await deployInto(world, { createMachine: (spec) => createMachine({ ...spec, enclosure: 'groups' }) })
+    // Each checkpoint has its own absolute path.
+    const save = (step: number): string => `at=$CRUCIBLE_CHECKPOINT_DIR/step-${step}; echo $at > $at; sleep 1`
+    const run = `[ -n "$CRUCIBLE_RESUME_FROM" ] && exec cat $(cat $CRUCIBLE_RESUME_FROM); ${[1, 2, 3].map(save).join('; ')}; sleep 600`
     const checkpoint = { everyMs: 60_000, sizeBytes: 1_000_000, quietMs: 200 }
     const job = await submit({ run, isInterruptible: false, checkpoint })
     // Only then is it resumed from.

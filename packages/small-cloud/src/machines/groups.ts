@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, copyFileSync, statSync } from 'node:fs'
+import { chmodSync, chownSync, copyFileSync, statSync } from 'node:fs'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
-import type { Readable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import {
   LAUNCH,
@@ -23,6 +23,7 @@ import {
   type HostProcess,
   type ProcessTable,
 } from './processes'
+import { shareJobs } from './shared-jobs'
 
 /** The name of the state folder when the unit does not set one. */
 const STATE = 'crucible'
@@ -77,7 +78,9 @@ export class Groups implements Enclosure {
 
   async start(): Promise<void> {
     const { directory, user, python, id } = this.parts
-    if (user.uid !== process.getuid!()) whyNotReachable(directory)
+    const isOther = user.uid !== process.getuid!()
+    if (isOther) whyNotReachable(directory)
+    shareJobs(directory, (path) => isOther && chownSync(path, user.uid, user.gid))
     copyFileSync(join(__dirname, 'programs', 'reaper.py'), join(directory, REAPER))
     chmodSync(join(directory, REAPER), 0o644)
     this.guard = spawn(python, ['-IS', join(__dirname, 'programs', 'guard.py'), `${MARKER}=${id}`], {
@@ -92,15 +95,18 @@ export class Groups implements Enclosure {
 
   run({ argv, cwd, environment, stdout, stderr }: EnclosedCommand): EnclosedProcess {
     if (this.isDead) throw new MachineDead(this.parts.id)
-    const { python, user, directory } = this.parts
+    const { python, user, directory, id } = this.parts
     const reaper = join(directory, REAPER)
     const child = spawn(python, ['-IS', reaper, '-c', LAUNCH, 'launch', cwd, ...argv], {
       ...asUser(user),
       cwd: '/',
-      env: environment,
-      stdio: ['ignore', stdout, stderr, 'pipe'],
+      env: { [MARKER]: id },
+      stdio: ['ignore', stdout, stderr, 'pipe', 'pipe'],
       detached: true,
     })
+    const pipe = child.stdio[4] as Writable
+    pipe.on('error', () => undefined)
+    pipe.end(JSON.stringify(environment))
     return this.follow(child)
   }
 

@@ -102,8 +102,12 @@ export function createMachine(spec: MachineSpec): Machine {
   return new RunningMachine(spec)
 }
 
-/** Throws an error with instructions when this host lacks a requirement of machines. */
-export async function checkHost(): Promise<void> {
+/** Throws an error with instructions when this host lacks a requirement of machines, or of containers. */
+export async function checkHost({ hasContainers = false } = {}): Promise<void> {
   const namespaces = await namespacesFor({ id: 'probe', directory: '/', user: await machineUser() })
+  if (hasContainers && namespaces === undefined)
+    throw new Error(
+      "Modal's containers need user namespaces, which this host does not let their user create (docker: --security-opt seccomp=unconfined; Ubuntu: sysctl kernel.apparmor_restrict_unprivileged_userns=0). Allow them, or simulate other providers.",
+    )
   await findPython(namespaces?.hidden ?? [])
 }

@@ -5,6 +5,7 @@ import type { Clock } from '../clock'
 import type { Faults, Occasion } from '../world/faults'
 import { MachineDead } from './errors'
 import type { Machine, MachineSpec } from './machine'
+import { removeJobsOf } from './shared-jobs'
 
 /** A provider's record of a machine. */
 export interface Hosted {
@@ -114,7 +115,9 @@ export class MachinePool {
 
   /** Deletes the disk of a machine that was turned off. */
   async discard(hosted: Hosted): Promise<void> {
-    if (hosted.machine !== undefined) await rm(this.directoryOf(hosted), { recursive: true, force: true })
+    if (hosted.machine === undefined) return
+    await removeJobsOf(this.directoryOf(hosted))
+    await rm(this.directoryOf(hosted), { recursive: true, force: true })
   }
 
   /** Ends every machine at once when the cloud ends. */
