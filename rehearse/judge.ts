@@ -253,11 +253,12 @@ function lostCheck(resumes: readonly Resume[], found: CheckpointSummary | null):
   if (found === null) return { name, outcome: 'bad', text: 'all of it, each time' }
   const known = resumes.filter(({ lostMs }) => lostMs !== null)
   if (known.length === 0) return { name, outcome: 'unknown', text: 'unknown: the program reports no steps' }
+  const more = known.length < resumes.length ? '; unknown where neither a step nor a save was seen' : ''
   const worst = known.reduce((a, b) => (b.lostMs! > a.lostMs! ? b : a))
   const steps = worst.lostSteps === null ? '' : ` (${countOf(worst.lostSteps, 'step')})`
   const text = `${formatDuration(worst.lostMs!)}${steps} at worst${withNotice(known)}`
   const isMuch = found.intervalMs !== null && worst.lostMs! > found.intervalMs * LOST_ROUNDS
-  return { name, outcome: isMuch ? 'warning' : 'good', text }
+  return { name, outcome: isMuch ? 'warning' : 'good', text: `${text}${more}` }
 }
 
 function withNotice(resumes: readonly Resume[]): string {

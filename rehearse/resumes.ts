@@ -29,6 +29,7 @@ export interface Resume extends Strike {
   /** Part that the restored checkpoint lacked; null if complete. */
   torn: string | null
   lostSteps: number | null
+  /** Work done again; null if nothing showed when the work began. */
   lostMs: number | null
 }
 
@@ -160,7 +161,7 @@ export function isNamed({ isStepKnown, step, files }: RehearsedCheckpoint): bool
 }
 
 function lossOf(
-  { steps, saved, strike, beganAtMs }: RehearsedAttempt,
+  { steps, saved, strike }: RehearsedAttempt,
   given: {
     used: RehearsedCheckpoint | undefined
     kind: Resume['kind']
@@ -172,12 +173,13 @@ function lossOf(
   const last = steps.at(-1)
   const isUsed = used !== undefined && kind !== 'ignored'
   const own = isUsed ? saved.find(({ id }) => id === used.id) : undefined
-  const fromMs = own?.savedAtMs ?? steps[0]?.atMs ?? beganAtMs
+  // Without a step or a save to begin at, the time since the start would count the time to load.
+  const fromMs = own?.savedAtMs ?? steps[0]?.atMs
   const toMs = last?.atMs ?? strike!.atMs
   const from = isUsed ? restoredStep : firstStep === null ? null : Math.max(0, firstStep - 1)
   return {
     lostSteps: last === undefined || from === null ? null : Math.max(0, last.step - from),
-    lostMs: Math.max(0, toMs - fromMs),
+    lostMs: fromMs === undefined ? null : Math.max(0, toMs - fromMs),
   }
 }
 

@@ -1,4 +1,4 @@
-import { LEFT_OUT, MISSING_OUTPUTS, type Checkpoint } from '../../core/job/checkpoint'
+import { LASTING_WARNINGS, type Checkpoint } from '../../core/job/checkpoint'
 import { continuationOf } from '../../core/job/continuation'
 import type { Metered } from '../../core/money/meter'
 import type { Beat, Billing, RunnerPhase } from '../../core/documents'
@@ -159,7 +159,7 @@ export function gapsInWords(names: readonly string[]): string | null {
 
 /** The warning of an attempt, unless it has ended with it. */
 function standingWarning(attempt: AttemptView): AttemptView['warning'] {
-  const remains = attempt.warning?.kind === MISSING_OUTPUTS || attempt.warning?.kind === LEFT_OUT
+  const remains = LASTING_WARNINGS.includes(attempt.warning?.kind ?? '')
   return isAttemptOver(attempt) && !remains ? null : attempt.warning
 }
 

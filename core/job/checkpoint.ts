@@ -150,10 +150,15 @@ export interface Checkpoint {
 export const SAVE_SIGNALS = ['SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGINT'] as const
 export type SaveSignal = (typeof SAVE_SIGNALS)[number]
 
-/** The kind of warning that remains when its attempt is over: the program has succeeded without some of its `outputs`. */
-export const MISSING_OUTPUTS = 'missing-outputs'
-/** The kind of warning that names what checkpoints do not hold, because it cannot be stored; it remains, too. */
-export const LEFT_OUT = 'left-out'
+/** The kinds of warnings that remain when their attempt is over. */
+export const LASTING_WARNINGS: readonly string[] = [
+  // The program has succeeded without some of its `outputs`.
+  'missing-outputs',
+  // What checkpoints or outputs do not hold, because it cannot be stored.
+  'left-out',
+  // The command has succeeded, but a program of it ended with an exception.
+  'hidden-failure',
+]
 
 /** A problem that needs a person. */
 export interface RunnerWarning {

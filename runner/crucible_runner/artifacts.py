@@ -30,6 +30,15 @@ def matches_of(work: str, patterns: List[str]) -> Dict[str, List[str]]:
     return {pattern: found.get(pattern, []) for pattern in patterns}
 
 
+def missing_of(matches: Mapping[str, List[str]], walls: Walls = NO_WALLS) -> List[str]:
+    """Returns the patterns of which nothing can be kept."""
+
+    def can_be_kept(path: str) -> bool:
+        return (os.path.isfile(path) or os.path.isdir(path)) and (not os.path.islink(path) or walls.holds(path))
+
+    return [pattern for pattern, paths in matches.items() if not any(map(can_be_kept, paths))]
+
+
 def find_artifacts(
     output: str, work: str, matches: Mapping[str, List[str]], walls: Walls = NO_WALLS
 ) -> Tuple[Dict[str, str], List[str]]:
@@ -109,7 +118,9 @@ def _add(found: Dict[str, str], base: str, top: str, walls: Walls) -> List[str]:
             remarks.append("%s is not kept: it points outside the job's directories" % shown(os.path.relpath(path, base)))
         elif os.path.isfile(path):
             found[os.path.relpath(path, base).replace(os.sep, "/")] = path
-        elif os.path.isdir(path) and (path == top or not os.path.islink(path)):
+        elif not os.path.isdir(path):
+            remarks.append("%s is not kept: it is neither a file nor a folder" % shown(os.path.relpath(path, base)))
+        elif path == top or not os.path.islink(path):
             try:
                 waiting += [os.path.join(path, name) for name in os.listdir(path)]
             except OSError as error:

@@ -17,7 +17,7 @@ from .process.environment import Facts, container_environment, workload_environm
 from .process.shell import shell_words, with_wait
 from .process.symptoms import is_full, oom_kills, speaks_of_full_disk
 from .process.user import give, hint_of, why_unreachable
-from .process.verdict import End, failure_words, judge
+from .process.verdict import End, failure_words, hidden_failure, judge
 from .process.workload import Machine, Sink, Workload
 from .store.retry import Pauses
 from .tracking import Place
@@ -51,6 +51,7 @@ class Running:
         self.is_command_running = False
         """True for `run`, false for `setup`."""
         self.is_tracker_refused = False
+        self.hidden_failure: Optional[str] = None
         """Whether the command failed because it could not continue the run of an experiment tracker."""
         self.lasted_ms = 0
         """The duration of the command's last run."""
@@ -107,6 +108,7 @@ class Running:
         if self._docker is not None and os.path.exists(self._mark("setup-failed")):
             raise Failed("disk-full" if end.is_disk_full else "setup", failure_words("setup", end))
         self.is_in_good_order = end.is_in_good_order and not self._is_end_doubtful(end)
+        self.hidden_failure = hidden_failure(end)
         drain = self._stop.poll()
         self.is_tracker_refused = self._is_tracker_refused(end)
         return judge(end, drain.reason if drain is not None else None, context.progress.is_done())

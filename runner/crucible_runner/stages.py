@@ -4,7 +4,7 @@ import os
 import traceback
 from typing import List, Optional
 
-from .artifacts import Outline, find_artifacts, half_of, matches_of, outline_of
+from .artifacts import Outline, find_artifacts, half_of, matches_of, missing_of, outline_of
 from .attempt import Attempt
 from .clock import in_words
 from .documents import dump
@@ -25,6 +25,8 @@ from .store.bounded import bounded
 from .store.retry import GaveUp, persist
 from .store.transfer import IsOver
 
+# A warning names so many of the outputs that are not kept.
+_NAMED_MAX = 5
 # No attempt follows after these reasons, so all remaining time may go to the artifacts.
 _FINAL_REASONS = ("cancelled", "deadline", "budget")
 
@@ -38,6 +40,8 @@ class Stages:
         """Whether the workload ended in good order; None before its end."""
         self._artifacts: list = []
         self._missing: List[str] = []
+        self._left_out: List[str] = []
+        self._hidden_failure: Optional[str] = None
         """Patterns of outputs that no file matches."""
         self._warning: Optional[dict] = None
         self._result_key: Optional[str] = None
@@ -88,6 +92,7 @@ class Stages:
             self._check()
             ending = running.run(found)
         self._end_of_workload = running.is_in_good_order
+        self._hidden_failure = running.hidden_failure
         return ending
 
     def _check(self) -> None:
@@ -175,16 +180,25 @@ class Stages:
 
     def _checked_outputs(self, ending: Ending) -> Ending:
         """A command that succeeds without all of its outputs has failed if the order requires them; otherwise that is a warning."""
-        order, context = self._attempt.order, self._context
-        if not self._missing or ending.outcome != "succeeded":
+        if ending.outcome != "succeeded":
             return ending
         words = "no file matches %s" % ", ".join(self._missing)
-        if order.get("requiresOutputs", False):
+        if self._missing and self._attempt.order.get("requiresOutputs", False):
             return ending._replace(
                 outcome="failed", reason="workload", message="%s, but its outputs are missing: %s." % (ending.message[:-1], words)
             )
-        text = "Outputs are missing: %s. Correct `outputs`; with `require_outputs: true` this is a failure." % words
-        self._warning = {"kind": "missing-outputs", "text": text, "sinceMs": context.clock.wall_ms()}
+        found = []
+        if self._hidden_failure is not None:
+            found.append(("hidden-failure", self._hidden_failure))
+        if self._missing:
+            text = "Outputs are missing: %s. Correct `outputs`; with `require_outputs: true` this is a failure." % words
+            found.append(("missing-outputs", text))
+        if self._left_out:
+            more = ", and %d more in the log" % (len(self._left_out) - _NAMED_MAX) if len(self._left_out) > _NAMED_MAX else ""
+            found.append(("left-out", "Of the outputs, %s%s." % ("; ".join(self._left_out[:_NAMED_MAX]), more)))
+        if found:
+            text = " ".join(text for _, text in found)
+            self._warning = {"kind": found[0][0], "text": text, "sinceMs": self._context.clock.wall_ms()}
         return ending
 
     def _note_program_ended(self) -> None:
@@ -198,8 +212,9 @@ class Stages:
         context, keeper, paths = self._context, self._attempt.keeper, self._context.paths
         try:
             matches = matches_of(paths.work, self._attempt.order["outputs"])
-            self._missing = [pattern for pattern, matching in matches.items() if not matching]
+            self._missing = missing_of(matches, keeper.walls)
             found, remarks = find_artifacts(paths.output, paths.work, matches, keeper.walls)
+            self._left_out = [remark for remark in remarks if " not kept: " in remark]
             for remark in remarks:
                 context.remark(remark)
             if self._result_key is not None:

@@ -255,7 +255,7 @@ describe('crucible checkpoints', () => {
   })
 })
 
-describe('crucible events', () => {
+describe('crucible events and logs', () => {
   let client: ClientWorld
   let world: World
   beforeEach(async () => {
@@ -271,6 +271,27 @@ describe('crucible events', () => {
     await client.remove()
   })
   const events = (...flags: string[]): Promise<Answer> => world.run('events', JOB, ...flags)
+
+  it('says why a job has no lines, with the output of a machine that started no runner', async () => {
+    expect(await world.run('logs', JOB)).toMatchObject({
+      exitCode: 0,
+      stdout: '',
+      stderr: expect.not.stringContaining('Output of machine'),
+    })
+    const text = `# The start\n\n${Array.from({ length: 12 }, (_, at) => `line ${at}`).join('\n')}\n`
+    const diagnosis: Diagnosis = { atMs: NOW, machine: 'machine-1', lastWords: 'line 11', text }
+    await client.store.put(layout.diagnosis(JOB, 1), JSON.stringify(diagnosis))
+    const { stdout, stderr } = await world.run('logs', JOB)
+    expect(stdout).toBe('')
+    expect(stderr).toMatch(/^No lines: /m)
+    const last = Array.from({ length: 10 }, (_, at) => `  line ${at + 2}\n`).join('')
+    expect(stderr).toContain(`Output of machine machine-1 of attempt 1, whose runner left no result:\n${last}`)
+    expect(stderr).not.toContain('line 1\n')
+    const asked = await world.run('logs', JOB, '--json')
+    expect(JSON.parse(asked.stdout)).toMatchObject({ lines: [] })
+    await client.chunk(1, [1])
+    expect(await world.run('logs', JOB)).toMatchObject({ stdout: '1.1\n', stderr: '' })
+  })
 
   it('ends with the last messages of a lost machine', async () => {
     const diagnosis: Diagnosis = {

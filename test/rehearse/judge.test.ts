@@ -124,6 +124,23 @@ describe('the judgement of a rehearsal', () => {
     expect(report.resumes).toMatchObject([{ kind: 'right', restoredStep: 20, firstStep: 21, lostSteps: 5 }])
   })
 
+  it('does not count the load time of a program without output as work lost', () => {
+    const silent = (number: number, restoresFrom: number[], savesAt: number[]): RehearsedAttempt =>
+      attempt(number, {
+        restores: restoresFrom.map((step) => restored(checkpoint(step, 1))),
+        saved: savesAt.map((step) => checkpoint(step, number)),
+        strike: { ...KILL, atMs: 40_000 },
+      })
+    const lostOf = (...attempts: RehearsedAttempt[]): string | undefined =>
+      judged([...attempts, attempt(9, { saved: [checkpoint(390, 9)] })]).checks.find(
+        ({ name }) => name === 'Work lost',
+      )?.text
+    expect(lostOf(silent(1, [], []))).toBe('unknown: the program reports no steps')
+    expect(lostOf(silent(1, [], [380]), silent(2, [380], []))).toBe(
+      '2s at worst; unknown where neither a step nor a save was seen',
+    )
+  })
+
   it('warns of more runs at a tracker than an undisturbed training has', () => {
     const run = (runId: string) => ({ kind: 'mlflow', runId })
     const textOf = (trackers: { kind: string; runId: string }[], before = [run('x')]) => {

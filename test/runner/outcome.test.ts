@@ -60,6 +60,24 @@ describe('the outcome', () => {
     )
   })
 
+  it('has a warning of what was left out, and of a program whose failure its shell ignored', async () => {
+    const world = createWorld()
+    const run = `mkdir out; echo 1 > out/a; ln -s / out/data; mkfifo pipe; ln -s / link
+true && python3 -c 'raise ValueError("boom")' && echo trained
+echo end`
+    const launched = await world.launch({ run, outputs: ['out', 'pipe', 'link'] })
+    const { outcome, warning, artifacts } = await launched.end()
+    expect([outcome, artifacts.map(({ path }) => path)]).toEqual(['succeeded', ['out/a']])
+    expect(warning).toMatchObject({ kind: 'hidden-failure' })
+    for (const text of [
+      'with exit code 0, but its errors end with a traceback: ValueError: boom.',
+      'no file matches pipe, link',
+      'out/data is not kept: it points outside',
+      'pipe is not kept: it is neither a file nor a folder',
+    ])
+      expect(warning!.text).toContain(text)
+  })
+
   it('is failure without the outputs that the order requires', async () => {
     const machine = await createWorld().launch({
       run: 'touch there',

@@ -5,6 +5,7 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 _COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _LINE_MAX = 240
+_NEAR_END = 20
 
 # Lines that follow a failure without saying anything about it.
 _NOTICE = re.compile(
@@ -14,12 +15,14 @@ _NOTICE = re.compile(
         | File\ "[^"]*",\ line\ \d+ | [\^~\s]+$ | [-=*_#.\s]+$
         | note:\ This\ | hint:\ See\ above | \[\d+\]:$ | Failures:$ | Root\ Cause | <NO_OTHER_FAILURES>
         | (?:time|host|rank|exitcode|error_file|traceback)\s*:\ | \S+\ FAILED$
+        | (?:tar|gzip|zcat|xz|unzip):\ .*(?:not\ recoverable|unexpected\ end|returned\ status|not\ look\ like)
         | ERROR\ conda\.cli | make(?:\[\d+\])?:\ \*\*\* | srun:\ error:.*Exited\ with
     )""",
     re.VERBOSE,
 )
 # The last line of a Python traceback.
 _EXCEPTION = re.compile(r"^(?:\[rank\d+\]:\s*)?(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit)\b(?:: .*)?$")
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\):$")
 # Exceptions that only pass on the failure of another program.
 _PASSED_ON = re.compile(r"ChildFailedError|CalledProcessError|ProcessExitedException|ProcessRaisedException")
 
@@ -80,7 +83,7 @@ _CAUSES = (
         "the GPUs could not communicate: another process may have failed first; NCCL_DEBUG=INFO shows more",
     ),
     _known(
-        r"No space left on device|Disk quota exceeded|ENOSPC",
+        r"No space left on device|Disk quota exceeded|ENOSPC(?!: System limit)",
         "the disk is full: ask for more with `disk`, or keep fewer checkpoints",
     ),
     _known(
@@ -116,16 +119,18 @@ _CAUSES = (
         (r"Permission denied", r"/var/lib/(?:dpkg|apt)"),
     ),
     _known(
-        r"GatedRepoError|RepositoryNotFoundError",
+        r"GatedRepoError|RepositoryNotFoundError|trying to access a gated repo",
         "Hugging Face requires a token with access: put HF_TOKEN under `secrets`, and accept the terms of the model",
         (r"Access to model ", r" is restricted"),
         (r"40[13] Client Error", r"huggingface"),
     ),
     _known(
-        r"couldn't connect to 'https://huggingface|Max retries exceeded with url|Temporary failure in name resolution",
+        r"couldn't connect to 'https://huggingface|Max retries exceeded with url|Temporary failure in name resolution"
+        r"|Could not resolve host|Failed to connect to|unable to resolve host address|Temporary failure resolving|Network is unreachable",
         "a server could not be reached from the machine: try again, or list the file under `inputs`",
         (r"429 Client Error", r"huggingface"),
     ),
+    _known(r"curl: \(\d+\) ", "curl downloaded nothing: check the address, or list the file under `inputs`"),
     _known(r"api_key not configured|No API key configured", "put WANDB_API_KEY under `secrets`"),
     _known(
         r"could not read Username for|Host key verification failed|Permission denied \(publickey\)",
@@ -166,6 +171,16 @@ def cause_of(errors: Sequence[str], lines: Sequence[str]) -> Optional[str]:
     if raised:
         return _short(raised[-1])
     return _last(_plain(errors)) or _last(shown)
+
+
+def uncaught(errors: Sequence[str], lines: Sequence[str]) -> Optional[str]:
+    """Returns the exception of the Python traceback with which the standard error output ends, if it is among the last lines of both
+    outputs: after a handled one, a program has more to print."""
+    shown = _plain(errors)
+    telling = [line for line in shown if not _NOTICE.match(line)]
+    if not telling or not _EXCEPTION.match(telling[-1]) or not any(_TRACEBACK.search(line) for line in shown):
+        return None
+    return _short(telling[-1]) if telling[-1] in _plain(lines)[-_NEAR_END:] else None
 
 
 def _last(lines: List[str]) -> Optional[str]:

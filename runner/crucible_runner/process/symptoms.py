@@ -6,7 +6,7 @@ from typing import Iterable, List
 
 # Free space below which a disk is full for every file that a training writes.
 _FREE_BYTES_MIN = 1024 * 1024
-_FULL_WORDS = re.compile(r"No space left on device|Disk quota exceeded|\[Errno 28\]|ENOSPC")
+_FULL_WORDS = re.compile(r"No space left on device|Disk quota exceeded|\[Errno 28\]|ENOSPC(?!: System limit)")
 
 _OOM_FILES = ("/proc/vmstat", "/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 

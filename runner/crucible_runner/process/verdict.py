@@ -4,7 +4,7 @@ import signal
 from typing import List, NamedTuple, Optional
 
 from ..endings import DRAIN_WORDS, Ending
-from .causes import cause_of
+from .causes import cause_of, uncaught
 from .leash import GOOD_ORDER
 
 _MESSAGE_MAX = 500
@@ -47,6 +47,17 @@ def judge(end: End, drain_reason: Optional[str], is_done: bool) -> Ending:
         reason = "disk-full" if end.is_disk_full else "workload"
         return Ending("failed", reason, failure_words("the command", end), code, name)
     return Ending("succeeded", "completed", "The command ended with exit code 0.", code, name)
+
+
+def hidden_failure(end: End) -> Optional[str]:
+    """Returns a warning about a command that succeeded although a program of it seems to have failed; None without one."""
+    raised = uncaught(end.error_lines, end.lines) if end.status == 0 else None
+    if raised is None:
+        return None
+    return (
+        "The command ended with exit code 0, but its errors end with a traceback: %s. Shells ignore a failure in a condition, before &&, in an "
+        "argument and before wait: check that the program did its work." % raised
+    )
 
 
 def failure_words(what: str, end: End) -> str:

@@ -99,7 +99,7 @@ describe('a job joined from workflow, record and beat', () => {
     })
   })
 
-  it('keeps the warnings of missing outputs and of what was left out at the end, and no other', () => {
+  it('keeps the warnings of missing outputs, of what was left out and of a hidden failure at the end, and no other', () => {
     const [first] = statusOf().attempts
     const warningOf = (kind: string): unknown => {
       const warning = { kind, text: 'Outputs are missing.', sinceMs: NOW }
@@ -107,6 +107,7 @@ describe('a job joined from workflow, record and beat', () => {
       return joinView(facts({ status: statusOf({ state: 'succeeded', attempts }) })).warning
     }
     expect(warningOf('missing-outputs')).toMatchObject({ text: 'Outputs are missing.' })
+    expect(warningOf('hidden-failure')).toMatchObject({ kind: 'hidden-failure' })
     expect(warningOf('left-out')).toMatchObject({ kind: 'left-out' })
     expect(warningOf('no-checkpoint')).toBeNull()
   })

@@ -1,7 +1,7 @@
 import time
 import unittest
 
-from crucible_runner.process.causes import cause_of
+from crucible_runner.process.causes import cause_of, uncaught
 
 PIP_NOTICE = """
 [notice] A new release of pip is available: 23.2.1 -> 25.3
@@ -154,6 +154,18 @@ Root Cause (first observed failure):
     ("OSError: [Errno 98] Address already in use", "OSError: [Errno 98] Address already in use", "free one"),
     ("OSError: [Errno 28] No space left on device: 'ck/a.pt'", "OSError: [Errno 28] No space left on device: 'ck/a.pt'", "`disk`"),
     ("ValueError: no\nwandb: Synced 5 files\n\n", "ValueError: no", ""),
+    (
+        "curl: (22) The requested URL returned error: 404\n\ngzip: stdin: unexpected end of file\n"
+        "tar: Child returned status 1\ntar: Error is not recoverable: exiting now",
+        "curl: (22) The requested URL returned error: 404",
+        "check the address",
+    ),
+    ("curl: (6) Could not resolve host: example.invalid", "curl: (6) Could not resolve host", "could not be reached"),
+    ("fatal: unable to access 'http://h/x.git/': Failed to connect to h port 80", "fatal: unable to access", "could not be reached"),
+    ("wget: unable to resolve host address 'h'", "wget: unable to resolve", "could not be reached"),
+    ("tar: data.tgz: Cannot open: No such file\ntar: Error is not recoverable: exiting now", "tar: data.tgz: Cannot open", ""),
+    ("OSError: You are trying to access a gated repo.\n401 Client Error.", "OSError: You are trying to access a gated repo.", "HF_TOKEN"),
+    ("Error: ENOSPC: System limit for number of file watchers reached", "Error: ENOSPC: System limit", ""),
     ("something else went wrong\nmake: *** [Makefile:3: train] Error 2", "something else went wrong", ""),
 ]
 
@@ -166,6 +178,15 @@ class CauseTest(unittest.TestCase):
                 cause = cause_of(lines, lines)
                 self.assertTrue(cause.startswith(line), cause)
                 self.assertIn(advice, cause[len(line) :])
+
+    def test_finds_an_exception_at_the_end_of_the_errors_and_no_handled_one(self):
+        traceback = ["Traceback (most recent call last):", '  File "a.py", line 1, in <module>', "ValueError: boom"]
+        self.assertEqual(uncaught(traceback, [*traceback, "end"]), "ValueError: boom")
+        in_thread = ["Exception in thread Thread-1 (f):", *traceback, "wandb: synced"]
+        self.assertEqual(uncaught(in_thread, in_thread), "ValueError: boom")
+        for lines in ([], ["done"], [*traceback, "retrying"], ["ValueError: only said"]):
+            self.assertIsNone(uncaught(lines, lines))
+        self.assertIsNone(uncaught(traceback, [*traceback, *["step"] * 20]))
 
     def test_reads_the_other_output_when_errors_went_there(self):
         self.assertEqual(cause_of([], ["step 1", "KeyError: 'loss'", "step 2"]), "KeyError: 'loss'")
