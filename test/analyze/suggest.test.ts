@@ -125,6 +125,14 @@ describe('a suggested diff', () => {
     return one!
   }
 
+  it('stores a counter that is read after its loop once, and restores it', () => {
+    const read = TEXT.replace('    torch.save(', '    print("last", epoch)\n    torch.save(')
+    const lines = applied(read)
+      .split('\n')
+      .filter((line) => line.includes('"epoch"'))
+    expect(lines.map((line) => line.trim())).toEqual(['epoch = checkpoint["epoch"]', '"epoch": epoch,'])
+  })
+
   it('keeps line ends of Windows', () => {
     const lines = applied(TEXT.replaceAll('\n', '\r\n')).split('\n')
     expect(lines.slice(0, -1).filter((line) => !line.endsWith('\r'))).toEqual([])
