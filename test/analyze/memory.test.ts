@@ -100,6 +100,19 @@ for x in loader:
     expect(unknown.memory.confidence).toBeLessThan(eight.memory.confidence)
   })
 
+  it.each([
+    ['--use_fsdp true', 8],
+    ['--use_deepspeed true', 8],
+    ['--use_deepspeed true --zero_stage 1', 12],
+  ])('counts for Adam of accelerate launch %s %d bytes for each weight', (flags, bytes) => {
+    const text = LOOP(PUBLISHED, 'torch.optim.Adam(model.parameters())')
+    const found = findings(
+      text,
+      `accelerate launch --mixed_precision bf16 --num_processes 1 ${flags} train.py`,
+    )
+    expect(component(found, 'optimizer').highGiB).toBeCloseTo((PARAMETERS * bytes) / 2 ** 30, 2)
+  })
+
   it('reads the optimizer and the sharding of a DeepSpeed configuration', () => {
     const texts: Record<string, string> = {
       'train.py': `

@@ -391,3 +391,29 @@ for step in ${rounds}:
     expect(findings.steps.value).toBe(steps)
   })
 })
+
+describe('code behind the certain end of its block', () => {
+  it.each([
+    ['sys.exit(0)', 'none'],
+    ['raise SystemExit', 'none'],
+    ['print(1)', 'periodic'],
+  ])('does not run: a save behind %s is %s', async (end, kind) => {
+    const text = `
+import sys, torch
+model = torch.nn.Linear(2, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+if True:
+    ${end}
+    for epoch in range(10):
+        model(torch.rand(4, 2)).sum().backward()
+        optimizer.step()
+        torch.save(model.state_dict(), "a.pt")
+`
+    const files = {
+      list: () => ['train.py'],
+      read: (path: string) => (path === 'train.py' ? text : undefined),
+    }
+    const { saveKind } = analyze(await parser(), { files, command: 'python train.py' }).findings
+    expect(saveKind.value).toBe(kind)
+  })
+})
