@@ -26,6 +26,8 @@ function server(
   const client = {
     withDeadline: async <T>(deadline: number | Date, ask: () => Promise<T>): Promise<T> => {
       limitsMs.push(Number(deadline) - Date.now())
+      // Only a query that never answers meets its deadline, however busy the machine is.
+      if (query !== never) return ask()
       const late = new Promise<never>((_, reject) => setTimeout(() => reject(new Error('deadline')), 20))
       return Promise.race([ask(), late])
     },

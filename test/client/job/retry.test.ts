@@ -12,7 +12,7 @@ beforeEach(async () => {
 afterEach(() => world.remove())
 
 /** A server with a workflow for each id, which takes a signal or answers it with an error, and waits for this try of an activity. */
-function serverOf(workflows: Record<string, Error | { attempt: number; isStarted?: boolean }>): string[] {
+function serverOf(workflows: Record<string, Error | { attempt: number }>): string[] {
   const reset: string[] = []
   const getHandle = (workflowId: string): unknown => {
     const own = workflows[workflowId]
