@@ -9,7 +9,6 @@ const BLIND = new BackendError({ class: 'auth', message: 'No access.', hint: 'Re
 const blindIn = (places: string[]): Backend =>
   ({
     name: 'here',
-    capabilities: {},
     offers: async (_request, { unseen }) => {
       for (const place of places) unseen?.(place, BLIND)
       return []

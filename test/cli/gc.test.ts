@@ -39,7 +39,7 @@ function collects(action: GarbageVerdict['action']): void {
       }),
     },
     workflow: {
-      start: async (_: string, { args: [{ isDryRun }] }: { args: { isDryRun: boolean }[] }) => ({
+      start: async (_: string, { args: [{ isDryRun }] }: { args: [{ isDryRun: boolean }] }) => ({
         result: async () => (isDryRun ? { verdicts: [verdictOf('would-end')] } : done),
       }),
       getHandle: () => ({

@@ -35,7 +35,8 @@ describe('an extension', () => {
     ['is of the end that the caller saw', { seenEndsAtMs: NOW - DAY_MS }, NOW - DAY_MS],
     ['is of the end that is shown now, for a caller who saw none', {}, NOW],
   ])('%s', async (_, seen, seenEndsAtMs) => {
-    await extendReservation(world.context, 'res-a', { durationMs: DAY_MS, ...seen })
-    expect(sent).toEqual([['extendReservation', { durationMs: DAY_MS, seenEndsAtMs, by: 'somebody' }]])
+    const asked = { durationMs: DAY_MS, upfrontMaxMicroUsd: 5 }
+    await extendReservation(world.context, 'res-a', { ...asked, ...seen })
+    expect(sent).toEqual([['extendReservation', { ...asked, seenEndsAtMs, by: 'somebody' }]])
   })
 })
