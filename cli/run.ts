@@ -37,7 +37,7 @@ async function dispatch(cli: Cli, args: readonly string[]): Promise<void> {
     first === undefined ||
     ((first === 'help' || first === '--help' || first === '-h') && second === undefined)
   if (isHelp) return cli.out.help(cli.asCalled(helpText(cli.out.paint)))
-  await leadFetchOutside(process.env)
+  leadFetchOutside(process.env)
   const wanted = first === 'help' ? second : args.find((arg) => !arg.startsWith('-'))
   const help: string[] = []
   const program = makeProgram(cli, {

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { isDirect } from './environment'
+import type * as Outside from './outside'
 
 /** Limits of a request in milliseconds, and the number of connections. */
 export interface RequestLimits {
@@ -47,7 +48,7 @@ const PROXY_REFUSAL = /^Proxy response \((\d+)\)/
 class OutsideHandler {
   readonly metadata = { handlerProtocol: 'http/1.1' }
   readonly #limits: RequestLimits
-  #dispatcher: Promise<Dispatcher> | undefined
+  #dispatcher: Dispatcher | undefined
 
   constructor(limits: RequestLimits) {
     this.#limits = limits
@@ -66,8 +67,7 @@ class OutsideHandler {
     ]
     try {
       this.#dispatcher ??= this.#connect()
-      const dispatcher = await this.#dispatcher
-      const answer = await dispatcher.request({
+      const answer = await this.#dispatcher.request({
         origin: `${protocol}//${hostname}${port === undefined ? '' : `:${port}`}`,
         path: path + queryOf(request),
         method: method as Dispatcher.HttpMethod,
@@ -92,9 +92,9 @@ class OutsideHandler {
     }
   }
 
-  async #connect(): Promise<Dispatcher> {
+  #connect(): Dispatcher {
     const { connectMs, socketsMax } = this.#limits
-    const { dispatcherTo } = await import('./outside')
+    const { dispatcherTo } = require('./outside') as typeof Outside
     return dispatcherTo({
       connect: { timeout: connectMs },
       ...(socketsMax !== undefined && { connections: socketsMax }),
@@ -102,7 +102,7 @@ class OutsideHandler {
   }
 
   destroy(): void {
-    void this.#dispatcher?.then((dispatcher) => dispatcher.destroy())
+    void this.#dispatcher?.destroy()
   }
 
   updateHttpClientConfig(): void {

@@ -1,4 +1,6 @@
 /** What the environment says about the way from this machine to others. */
+import type * as Outside from './outside'
+
 export type Environment = Readonly<Record<string, string | undefined>>
 
 const PROXY_NAMES = ['http_proxy', 'https_proxy', 'grpc_proxy', 'all_proxy']
@@ -25,8 +27,8 @@ export function isDirect(environment: Environment): boolean {
 }
 
 /** Makes `fetch` take the way of `network/outside.ts`, in the whole process. */
-export async function leadFetchOutside(environment: Environment): Promise<void> {
+export function leadFetchOutside(environment: Environment): void {
   if (isDirect(environment)) return
-  const { dispatcherTo, setGlobalDispatcher } = await import('./outside')
+  const { dispatcherTo, setGlobalDispatcher } = require('./outside') as typeof Outside
   setGlobalDispatcher(dispatcherTo({}, environment))
 }

@@ -31,7 +31,7 @@ async function dispatch(session: Session, args: readonly string[]): Promise<void
     first === undefined ||
     ((first === 'help' || first === '--help' || first === '-h') && second === undefined)
   if (isHelp) return session.text('help', truffleHelp())
-  await leadFetchOutside(process.env)
+  leadFetchOutside(process.env)
   const help: string[] = []
   try {
     const program = makeTruffle(session, (text) => void help.push(text))
