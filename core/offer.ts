@@ -47,7 +47,7 @@ export interface ReservedCapacity {
   intent?: string
   /** For whom its places are kept; missing if no one holds them. Backends omit it; the plan adds it from the store. */
   hold?: ReservationHold
-  /** Only jobs that name it may use it: it was reserved outside of this deployment, and nobody opened it to the deployment's jobs. */
+  /** Only jobs that name it may use it: it was reserved outside of this deployment, whose settings do not open it to all jobs. */
   isForNaming?: boolean
   /** Number of waiting jobs that name it and so go first; missing for none. Added by the plan. */
   namedByWaiting?: number

@@ -40,7 +40,7 @@ export function requestHandler(limits: RequestLimits): object {
   }
 }
 
-/** Headers that the client of undici sets itself, none of which is signed. */
+/** Headers that undici sets itself. No signature covers them. */
 const OWN_HEADERS = new Set(['expect', 'transfer-encoding', 'connection'])
 const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
 const PROXY_REFUSAL = /^Proxy response \((\d+)\)/

@@ -50,7 +50,7 @@ export async function isSubmissionAgreed(cli: Cli, { plan }: Expectation, isSure
   return (await cli.confirm(question)) ?? true
 }
 
-/** Whether every place where the job may run costs nothing. A simulated provider bills nobody. */
+/** Whether every place where the job may run costs nothing. A simulated provider sends no bill. */
 function isFree(
   { placements, others, silentBackends }: NonNullable<Expectation['plan']>,
   simulated: readonly string[],

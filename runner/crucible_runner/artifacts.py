@@ -31,7 +31,7 @@ def matches_of(work: str, patterns: List[str]) -> Dict[str, List[str]]:
 
 
 def missing_of(matches: Mapping[str, List[str]], walls: Walls = NO_WALLS) -> List[str]:
-    """Returns the patterns of which nothing can be kept."""
+    """Returns the patterns whose files cannot be kept."""
 
     def can_be_kept(path: str) -> bool:
         return (os.path.isfile(path) or os.path.isdir(path)) and (not os.path.islink(path) or walls.holds(path))

@@ -1,4 +1,4 @@
-/** Figures that no provider and no writer of ours would give: nothing is bought, chosen or counted by them. */
+/** Figures that no provider and no writer of Crucible would give: nothing is bought, chosen or counted by them. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -209,7 +209,7 @@ describe('a document of the store', () => {
   let folder: string
   let store: ObjectStore
   const at = { jobId: 'job-a', attempt: 1 }
-  /** As JSON writes them, and as nobody can. */
+  /** As JSON writes them, and as JSON cannot. */
   const TEXTS = ['-1', '1e308', '1e999', '"1"', 'null', 'true', '[1]', '{}', '-8640000000000001']
 
   beforeEach(() => {

@@ -1,4 +1,4 @@
-/** The proxy of a company, with a certificate authority of its own, is the only way to servers whose names nobody else resolves. */
+/** The proxy of a company, with a certificate authority of its own, is the only way to servers whose names only it resolves. */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

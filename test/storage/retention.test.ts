@@ -304,7 +304,7 @@ describe('thinOutCheckpoints', () => {
         [405, 2],
       ],
     ],
-  ])('spares the checkpoint that a live attempt %s beside the newest', async (_, puts) => {
+  ])('spares the checkpoint that a live attempt %s in addition to the newest', async (_, puts) => {
     const store = new MemoryStore()
     save(store, { step: 400 })
     for (const [step, revision] of puts) save(store, { step, revision, attempt: 2 })

@@ -56,7 +56,7 @@ describe('the services of the small cloud, sent drawn requests,', () => {
     expect(answers.filter((each) => isThrough(each) || hasFailed(each))).toEqual([])
   }, 120_000)
 
-  it("let nobody through to the operator's side with the keys of the providers", async () => {
+  it("close the operator's side to the keys of the providers", async () => {
     const { modal, lambda } = cloud.providers
     const answers = await send(port, (dice) => {
       const request = drawHostile(dice, [...CONTROL, ...GATEWAY, ...LAMBDA])

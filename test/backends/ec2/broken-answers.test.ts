@@ -1,6 +1,6 @@
 /**
  * Answers that EC2 never gives, between the backend and the small cloud: after each, no machine is lost or bought twice, no healthy one is
- * declared gone, and the error is one of ours.
+ * declared gone, and the error is one of Crucible's.
  */
 import { createServer, request as send, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

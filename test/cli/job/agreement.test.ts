@@ -85,7 +85,7 @@ describe('submitting at a terminal', () => {
     expect(asked[0]).toMatch(/^No worker answers, so the cost is unknown\./)
   })
 
-  it('is asked about if a place beside the simulated ones costs money', async () => {
+  it('is asked about if a place that is not simulated costs money', async () => {
     const { cli } = terminal({ simulated: ['ec2'] })
     expect(await isSubmissionAgreed(cli, placed(2), false)).toBe(false)
   })

@@ -12,7 +12,7 @@ from crucible_runner.store.opening import open_store
 
 
 class RestoringTest(FolderTest):
-    """Manifests in a store, of which one is restored."""
+    """Manifests in a store, one of them restored."""
 
     def setUp(self):
         super().setUp()
