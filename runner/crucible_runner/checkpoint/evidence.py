@@ -170,7 +170,7 @@ class Judge:
             contents = contents._replace(proof=None, missing=contents.missing or unfinished)
         quiet_ms = now.now_ms - generation.changed_ms
         needed_ms = int(saves.pause_ms * _PAUSE_FACTOR)
-        rank = self._missing_rank(generation, saves, now)
+        rank = self._missing_rank(selection, generation, saves, now)
         if rank is not None:
             # The rank that writes the last file of a format, such as rank 0, does not wait for the others.
             contents = contents._replace(proof=None, missing="%s is not there yet" % rank)
@@ -196,11 +196,11 @@ class Judge:
             return Standing(Evidence(QUIET, "format", contents.proof))
         return Standing(Evidence(QUIET, "quiet", contents.missing or "nothing changed for %s" % in_words(quiet_ms)))
 
-    def _missing_rank(self, generation: Generation, saves: Generations, now: Circumstances) -> Optional[str]:
-        if not has_ranks(generation.files):
-            return None
+    def _missing_rank(self, selection: Selection, generation: Generation, saves: Generations, now: Circumstances) -> Optional[str]:
+        # Each rank writes in every save, but of other pieces a save may change only some.
+        files = generation.files if has_ranks(generation.files) else selection.files
         before = saves.complete_shapes[-1].sizes if saves.complete_shapes else ()
-        return missing_rank(generation.files, before, now.world_size())
+        return missing_rank(files, before, now.world_size())
 
     def _settled(self, gone_on: Optional[int], quiet_ms: int, needed_ms: int) -> Optional[Evidence]:
         if gone_on is not None:

@@ -1,7 +1,7 @@
-"""Finds ranks that have not written their files yet, in checkpoints to which every process of a program contributes. Pure."""
+"""Finds pieces of a checkpoint that are not written yet, above all those of the ranks of a program. Pure."""
 
 import re
-from typing import Dict, Iterable, Optional, Set
+from typing import Dict, Iterable, Optional, Set, Tuple
 
 from .names import PIECE, template
 
@@ -9,6 +9,9 @@ from .names import PIECE, template
 _RANK = re.compile(r"(?<![a-z])(rank|rng[-_]state|random[-_]state|proc(?:ess)?)(s?[-_=. ]?)(\d+)", re.IGNORECASE)
 # Ranks of model, pipeline and other parallelism: their number is not that of the processes.
 _PART_OF_WORLD = re.compile(r".*(?:[mptdecs]p|local|node)[-_]$", re.IGNORECASE)
+# A piece whose name also has the number of all pieces. A checkpoint has far fewer.
+_OF_ALL = re.compile(r"(?<!\d)(\d{1,9})[-_.]?of[-_.]?(\d{1,9})(?!\d)", re.IGNORECASE)
+_PIECES_MAX = 4096
 # Trainer numbers the random state only when there are several processes (`_save_rng_state` of transformers/trainer.py).
 _OF_SEVERAL = re.compile(r"(?:.*/)?rng_state_0\.pth")
 
@@ -19,6 +22,9 @@ def missing_rank(paths: Iterable[str], before: Iterable[str], world_size: Option
     `before` has the templates of the last complete save of the same files, `world_size` is the number of the program's processes. Without
     either, the format's own rule decides."""
     paths, before = sorted(paths), list(before)
+    lacking_of_all = _missing_of_all(paths)
+    if lacking_of_all is not None:
+        return lacking_of_all
     present = {template(path): path for path in paths}
     ranks = _families(paths)
     if world_size is not None:
@@ -38,6 +44,23 @@ def missing_rank(paths: Iterable[str], before: Iterable[str], world_size: Option
     alone = next((path for path in paths if _OF_SEVERAL.fullmatch(path)), None)
     if alone is not None and not known and ranks.get(_shape(alone), set()) == {0}:
         return _numbered(alone, 1)
+    return None
+
+
+def _missing_of_all(paths: Iterable[str]) -> Optional[str]:
+    """Returns a piece that is missing by the names of the others, such as `model-00002-of-00003.bin`; None without one."""
+    found: Dict[Tuple[str, str, int], Set[str]] = {}
+    for path in paths:
+        piece = _OF_ALL.search(path)
+        if piece is not None:
+            key = (path[: piece.start(1)], path[piece.end(1) :], int(piece.group(2)))
+            found.setdefault(key, set()).add(piece.group(1))
+    for (start, rest, total), written in found.items():
+        numbers = {int(number) for number in written}
+        if len(numbers) < total <= _PIECES_MAX:
+            first = 0 if 0 in numbers else 1
+            lacking = min(set(range(first, first + total)) - numbers)
+            return start + str(lacking).zfill(min(map(len, written))) + rest
     return None
 
 

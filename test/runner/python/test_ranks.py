@@ -41,6 +41,18 @@ class MissingRankTest(unittest.TestCase):
         self.assertIsNone(lacking("rank_0.pt", before=("rank_0.pt",)))
         self.assertIsNone(lacking("rank_0.pt"))
 
+    def test_pieces_without_a_word_for_ranks_count_too(self):
+        before = ("__0_0.distcp", "__1_0.distcp")
+        self.assertEqual(lacking("__0_0.distcp", before=before), "checkpoint-10/__1_0.distcp")
+        self.assertIsNone(lacking("w_1.bin", before=("w_1.bin", "w_2.bin")))
+
+    def test_a_piece_names_how_many_there_are(self):
+        self.assertEqual(lacking("model-00001-of-00003.bin", "model-00003-of-00003.bin"), "checkpoint-10/model-00002-of-00003.bin")
+        self.assertEqual(lacking("states-00-of-02.pt"), "checkpoint-10/states-01-of-02.pt")
+        self.assertEqual(lacking("shard.0.of2", world_size=1), "checkpoint-10/shard.1.of2")
+        self.assertIsNone(lacking("model-00001-of-00002.bin", "model-00002-of-00002.bin"))
+        self.assertIsNone(lacking("day-3-of-99999999.bin"))
+
     def test_the_number_of_processes_on_this_machine_counts_more_than_the_last_save(self):
         before = ("rng_state_0.pth", "rng_state_1.pth", "rng_state_2.pth", "rng_state_3.pth")
         self.assertIsNone(lacking("rng_state_0.pth", "rng_state_1.pth", before=before, world_size=2))
@@ -63,6 +75,18 @@ class WorldSizeTest(unittest.TestCase):
 
 
 class RankRaceTest(RestoringTest):
+    def test_a_save_without_the_last_piece_is_not_restored_before_a_complete_one(self):
+        for name in ("states-%02d-of-03.pt", "__%d_0.distcp", "shard.%d.of3"):
+            with self.subTest(name):
+                self.setUp()
+                self.begin()
+                for step in (10, 20, 30):
+                    for piece in range(3 if step < 30 else 2):
+                        self.save("checkpoint-%d/%s" % (step, name % piece), "p" * 100)
+                    self.settle(ticks=60)
+                self.finish(False)
+                self.assertEqual(self.restore()[0].restored.resume_path, "checkpoint-20")
+
     def rank_0(self, step):
         self.save("checkpoint-%d/rng_state_0.pth" % step, "r" * 100)
         self.save("checkpoint-%d/trainer_state.json" % step, '{"global_step": %d}' % step)
