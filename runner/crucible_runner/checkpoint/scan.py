@@ -51,6 +51,12 @@ class Tree(NamedTuple):
     folders: Mapping[str, FolderStamp] = {}
     odd: Mapping[str, str] = {}
     """Members that cannot be stored, by a path for people, with the reason as a clause for people."""
+    elsewhere: Mapping[str, str] = {}
+    """Likewise, links that lead out of the checkpoint: nothing that the program has written is missing without them."""
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        return {**self.odd, **self.elsewhere}
 
 
 class Filter(NamedTuple):
@@ -236,7 +242,7 @@ def _selection(
 
 
 def _collect(directory: str, paths: List[str], wanted: Filter) -> Tree:
-    tree = Tree({}, {}, folders={}, odd={})
+    tree = Tree({}, {}, folders={}, odd={}, elsewhere={})
     # The walk uses no recursion, because folders can be nested more deeply than Python's recursion limit.
     waiting = [path for path in paths if not matches_any(path, wanted.exclude)]
     while waiting:
@@ -269,11 +275,13 @@ def _note(directory: str, path: str, tree: Tree, wanted: Filter) -> List[str]:
             elif wanted.admits(path):
                 tree.odd[shown(path)] = "the name of its target is not UTF-8: rename that"
             return []
-        if not wanted.walls.holds(full):
+        is_inside = wanted.walls.holds(full)
+        if is_inside:
+            status = os.stat(full)
+        if not is_inside or stat.S_ISDIR(status.st_mode):
+            if wanted.admits(path):
+                tree.elsewhere[shown(path)] = "it leads out of the checkpoint directory"
             return []
-        status = os.stat(full)
-        if stat.S_ISDIR(status.st_mode):
-            return []  # a folder elsewhere is not part of the checkpoint
     if stat.S_ISREG(status.st_mode):
         if wanted.admits(path):
             if not _may_read(full, status):

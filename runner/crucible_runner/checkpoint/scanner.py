@@ -159,7 +159,7 @@ class Scanner:
                 self.seen = self._declared(declaration, now)
                 return self.seen
             tree = scan(self._directory, self._rules.wanted)
-            self.left_out = tree.odd
+            self.left_out = tree.left_out
             self.records.observe(
                 tree, lambda path: looks_like_text(os.path.join(self._directory, path)), now.at_ms, now.step
             )
@@ -348,7 +348,7 @@ class Scanner:
     def _declared(self, declaration: _Declaration, now: _First) -> List[ScannedCheckpoint]:
         tree = scan_declared(self._directory, declaration.path, self._rules.wanted.walls)
         around = scan(self._directory, self._rules.wanted)
-        self.left_out = around.odd
+        self.left_out = around.left_out
         selection = select_declared(tree, declaration.path, declaration.step, around, declaration.written_ns)
         if selection is None or newest_change_ns(selection) > declaration.written_ns:
             return []  # the program is rewriting it; the next declaration reports when it is complete

@@ -126,6 +126,14 @@ class ExactTest(RestoringTest):
         self.assertEqual(self.settle(), [5])
         self.assertEqual(self.scanner.left_out, {})
 
+    def test_links_that_lead_out_of_the_directory_are_left_out_and_named(self):
+        self.begin()
+        self.save("step-5/model.json", "{}")
+        os.symlink("/", self.there("step-5/data"))
+        os.symlink("model.json", self.there("step-5/best"))
+        self.assertEqual(self.settle(), [5])
+        self.assertEqual(self.scanner.left_out, {"step-5/data": "it leads out of the checkpoint directory"})
+
     @unittest.skipIf(os.geteuid() == 0, "root may read everything")
     def test_what_the_runner_may_not_read_is_left_out_and_named(self):
         self.begin()
