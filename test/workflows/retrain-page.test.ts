@@ -113,3 +113,35 @@ describe('the page of a run', () => {
     )
   })
 })
+
+describe('text of strangers on the page of a run', () => {
+  const HOSTILE = [
+    '[click](https://evil.example)',
+    '![](//evil.example/pixel)',
+    '<img src=x onerror=alert(1)>',
+    'a\n\n# Approved\n\n- by you',
+    'www.evil.example `code` ` half [x](y)',
+    '\u001b[2J\u202egnp.exe',
+  ]
+  const places: [string, (text: string) => Partial<RetrainStatus>][] = [
+    ['its message', (message) => ({ message })],
+    ['its trouble', (trouble) => ({ trouble })],
+    ['a warning', (warning) => ({ warnings: [warning] })],
+    ['its gate', (message) => ({ verdict: { message } as RetrainStatus['verdict'] })],
+    [
+      'a reservation',
+      (message) => ({ reservations: [{ id: 'res-1', state: 'searching', message }] as never }),
+    ],
+    ['a job', (jobId) => ({ jobs: [{ part: 'training', jobId }] as never })],
+  ]
+
+  it.each(places)('in %s stays text on its line', (_, at) => {
+    const lines = linesOf(at('harmless')).length
+    for (const text of HOSTILE) {
+      const page = linesOf(at(text))
+      expect([text, page.length]).toEqual([text, lines])
+      const outsideCode = page.map((line) => line.replace(/`[^`]+`/g, '')).join('\n')
+      expect(outsideCode).not.toMatch(/(?<!\\)[[<]|:\/\/|\bwww\.|^#/m)
+    }
+  })
+})
