@@ -32,7 +32,9 @@ export async function launch(host: Host, order: Order, { signal }: CallContext):
     const beforeMs = host.deps.clock()
     const sent = await send(host, { order, request, signal })
     const answer = sent && (isSilent(sent) ? await askFleet(host, sent, signal) : sent)
-    if (answer === undefined) return { kind: 'unconfirmed', findAfterMs: FIND_AFTER_MS }
+    // A machine without its id was bought all the same.
+    if (answer === undefined || answer.machines.some(({ id }) => id === ''))
+      return { kind: 'unconfirmed', findAfterMs: FIND_AFTER_MS }
     const [bought] = answer.machines
     if (bought === undefined) return refuse(host, order, failureOfFleet(host, order, answer.errors))
     const machine = bought.machine ?? (await see(host, bought.id, signal))

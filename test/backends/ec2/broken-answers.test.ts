@@ -83,6 +83,7 @@ describe.each(chosen(Object.keys(FAULTS), FEW))('an answer with %s', (name) => {
             response.writeHead(made.status, kept).end(made.body)
           })
         })
+        passed.on('error', () => asked.socket.destroy())
         passed.end(question)
       })
     })
