@@ -79,7 +79,9 @@ describe.each(chosen(Object.keys(FAULTS), FEW))('an answer with %s', (name) => {
             const answer = { status: got.statusCode!, headers: got.headers, body }
             const made = action === broken ? FAULTS[name]!(answer) : answer
             if (made === undefined) return void asked.socket.destroy()
-            const { 'content-length': _, 'transfer-encoding': __, ...kept } = made.headers
+            const kept = { ...made.headers }
+            delete kept['content-length']
+            delete kept['transfer-encoding']
             response.writeHead(made.status, kept).end(made.body)
           })
         })
