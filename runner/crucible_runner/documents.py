@@ -319,4 +319,6 @@ def parse(shape: Shape, body: bytes) -> Any:
 
 
 def dump(document: Any) -> bytes:
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
+    """Half of a surrogate pair, which JSON of strangers can contain, becomes a question mark: a beat or result must never fail for a text."""
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")

@@ -207,6 +207,17 @@ function scheduleOf(kind: 'schedule' | 'trigger'): Plays {
   }
 }
 
+/** A month's budget: only one runs at a time, and whoever ended it by hand could delete it as well. */
+function treasuryStart(): Plays {
+  const { 'after its end': _, ...plays } = startOf('treasury', 'treasury/2027-01', async () => undefined)
+  return {
+    ...plays,
+    'other type': async () =>
+      startProblem(TREASURY, { workflowType: 'job', startedAtMs: NOW_MS }) === undefined,
+  }
+}
+
+const TREASURY: Stamp = { kind: 'start', name: 'treasury', atMs: NOW_MS }
 const GARBAGE: Stamp = { kind: 'schedule', name: 'garbageCollection' }
 const COLLECTION = 'garbageCollection-2027-01-04T00:00:00Z'
 
@@ -270,6 +281,7 @@ const PLAYS: Readonly<Record<string, Plays>> = {
   signal: messageOf((run, received) =>
     signalProblem({ kind: 'signal', name: 'drain', id: 'm-1', atMs: NOW_MS }, { ...RUN, ...run, received }),
   ),
+  treasury: treasuryStart(),
   activity: ACTIVITY,
   grant: GRANT,
   'garbage collection': COLLECTIONS,

@@ -195,6 +195,24 @@ export const THREATS: readonly Threat[] = [
     },
   },
   {
+    from: 'holder of a Modal key',
+    tries: "reach the operator's side of the small cloud by an encoded path",
+    keeps: 'a path is read once',
+    proof: {
+      file: 'test/store-requests/fronts.test.ts',
+      tests: 'the services of the small cloud, sent drawn requests,',
+    },
+  },
+  {
+    from: 'local web page',
+    tries: 'have the proxy and the Web UI read a request differently',
+    keeps: 'the proxy writes it anew',
+    proof: {
+      file: 'test/store-requests/fronts.test.ts',
+      tests: 'the door of the Web UI, sent drawn requests,',
+    },
+  },
+  {
     from: 'another local user',
     tries: 'lead the port claims of crucible dev into a folder by a link',
     keeps: 'only the own folder is used',
@@ -253,6 +271,21 @@ export const THREATS: readonly Threat[] = [
     tries: 'stall the runner with lines like progress bars',
     keeps: 'linear time',
     proof: { python: 'test_logs' },
+  },
+  {
+    from: 'any job',
+    tries: 'stop the beats by output, names or patterns',
+    keeps: 'a process of their own',
+    proof: { file: 'test/beats/beats.test.ts', tests: 'the beats of a runner go on' },
+  },
+  {
+    from: 'any job',
+    tries: 'freeze the runner or its timekeeper, and run on',
+    keeps: 'each ends the machine at its hard stop',
+    proof: {
+      file: 'test/runner/held.test.ts',
+      tests: 'a runner whose work on a job’s data does not return ends at the hard stop',
+    },
   },
   {
     from: 'any job',

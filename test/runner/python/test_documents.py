@@ -128,3 +128,6 @@ class ForeignJsonTest(unittest.TestCase):
             with self.assertRaises(DocumentError):
                 documents.parse(documents.HELPER_PROGRESS, text.encode())
         self.assertLess(time.monotonic() - began, 2)
+
+    def test_half_a_surrogate_pair_does_not_keep_a_document_from_being_written(self):
+        self.assertEqual(documents.dump({"missing": "a\ud800b"}), b'{"missing":"a?b"}')
