@@ -53,7 +53,15 @@ export const BEATS = harness({
       const isLong = longestGapMs > patient(GAP_MAX_MS)
       const breaches = isLong ? [`no beat for ${longestGapMs} ms`] : []
       if ((await machine.result()) === undefined) breaches.push(`no result: ${machine.console.slice(-1_500)}`)
-      return { state: 'over', breaches, story: (await machine.lines()).filter(({ s }) => s === 'runner').map(({ t, m }) => `${t} ${m.slice(0, 200)}`), seeds: seeds.length, longestGapMs }
+      return {
+        state: 'over',
+        breaches,
+        story: (await machine.lines())
+          .filter(({ s }) => s === 'runner')
+          .map(({ t, m }) => `${t} ${m.slice(0, 200)}`),
+        seeds: seeds.length,
+        longestGapMs,
+      }
     } finally {
       world.dispose()
     }

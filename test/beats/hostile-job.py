@@ -8,7 +8,7 @@ import time
 
 PAUSE_SECONDS = 0.03
 # The runner uploads hundreds of such files in seconds.
-SPARSE_BYTES = 1 << 20
+SPARSE_BYTES = 1 << 16
 FOLDERS = {"output": os.environ["CRUCIBLE_OUTPUT_DIR"], "checkpoint": os.environ["CRUCIBLE_CHECKPOINT_DIR"]}
 
 
