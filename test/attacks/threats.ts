@@ -187,8 +187,8 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'job on the small cloud',
-    tries: 'have its S3 server leave its folder, with root as the user of dev',
-    keeps: 'a user and a root directory of its own',
+    tries: "send root's S3 server out of its folder",
+    keeps: 'own user, own root directory',
     proof: {
       file: 'test/cli/dev/versitygw/front.test.ts',
       tests: "the S3 server of root's small cloud has a user of its own",
@@ -196,8 +196,8 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'holder of a Modal key',
-    tries: "reach the operator's side of the small cloud by an encoded path",
-    keeps: 'a path is read once',
+    tries: "reach the operator's routes by encoded paths",
+    keeps: 'paths are parsed once',
     proof: {
       file: 'test/store-requests/fronts.test.ts',
       tests: 'the services of the small cloud, sent drawn requests,',
@@ -205,8 +205,8 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'local web page',
-    tries: 'have the proxy and the Web UI read a request differently',
-    keeps: 'the proxy writes it anew',
+    tries: 'smuggle requests through the proxy',
+    keeps: 'they are written anew',
     proof: {
       file: 'test/store-requests/fronts.test.ts',
       tests: 'the door of the Web UI, sent drawn requests,',
@@ -214,8 +214,8 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'another local user',
-    tries: 'lead the port claims of crucible dev into a folder by a link',
-    keeps: 'only the own folder is used',
+    tries: 'redirect port claims by a link',
+    keeps: 'only an own folder is used',
     proof: { file: 'test/cli/dev/claim-port.test.ts', tests: 'a claim on a port removes no file' },
   },
   {
@@ -274,14 +274,14 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'any job',
-    tries: 'stop the beats by output, names or patterns',
-    keeps: 'a process of their own',
+    tries: 'stop beats by output, names, patterns',
+    keeps: 'their own process',
     proof: { file: 'test/beats/beats.test.ts', tests: 'the beats of a runner go on' },
   },
   {
     from: 'any job',
-    tries: 'freeze the runner or its timekeeper, and run on',
-    keeps: 'each ends the machine at its hard stop',
+    tries: 'freeze the runner or its timekeeper',
+    keeps: 'the other ends the machine',
     proof: {
       file: 'test/runner/held.test.ts',
       tests: 'a runner whose work on a job’s data does not return ends at the hard stop',
