@@ -195,9 +195,9 @@ export const THREATS: readonly Threat[] = [
     },
   },
   {
-    from: 'holder of a Modal key',
+    from: 'Modal key',
     tries: "reach the operator's routes by encoded paths",
-    keeps: 'paths are parsed once',
+    keeps: 'parsed once',
     proof: {
       file: 'test/store-requests/fronts.test.ts',
       tests: 'the services of the small cloud, sent drawn requests,',
@@ -206,7 +206,7 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'local web page',
     tries: 'smuggle requests through the proxy',
-    keeps: 'they are written anew',
+    keeps: 'written anew',
     proof: {
       file: 'test/store-requests/fronts.test.ts',
       tests: 'the door of the Web UI, sent drawn requests,',
@@ -215,7 +215,7 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'another local user',
     tries: 'redirect port claims by a link',
-    keeps: 'only an own folder is used',
+    keeps: 'own folders only',
     proof: { file: 'test/cli/dev/claim-port.test.ts', tests: 'a claim on a port removes no file' },
   },
   {
@@ -280,7 +280,7 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'any job',
-    tries: 'freeze the runner or its timekeeper',
+    tries: 'freeze runner or timekeeper',
     keeps: 'the other ends the machine',
     proof: {
       file: 'test/runner/held.test.ts',
