@@ -12,8 +12,15 @@ import type {
 } from '../core/documents'
 import { isInstant } from '../core/figures'
 import type { MachineHandle } from '../core/handle'
+import { attemptIdOf } from '../core/queues'
 import { parseBeat, parseClaim, parseDrain, parseLease, parseLimits, parseResult } from '../intake/documents'
-import { ignoreBadDocument, putDocument, putDocumentIfAbsent, readDocument } from '../storage/json'
+import {
+  ignoreBadDocument,
+  parserOf,
+  putDocument,
+  putDocumentIfAbsent,
+  readDocument,
+} from '../storage/json'
 import { layout } from '../storage/layout'
 import { readBilling, readMachine, type AttemptKey } from '../storage/machines'
 import type { ObjectStore } from '../storage/store'
@@ -31,10 +38,18 @@ export class AttemptDocuments {
     await putDocumentIfAbsent(this.store, layout.order(this.at.jobId, this.at.attempt), issued)
   }
 
-  /** The control plane writes this document, so its form is trusted. */
+  /** Returns the order; throws a `StoreError` for a damaged one. */
   async readOrder(): Promise<IssuedRunnerOrder | undefined> {
     const key = layout.order(this.at.jobId, this.at.attempt)
-    return readDocument(this.store, key, (text) => JSON.parse(text) as IssuedRunnerOrder)
+    return readDocument(this.store, key, (text) => this.checkOwn(parseOrder(text)))
+  }
+
+  /** When the order was put; undefined before. */
+  async orderedAtMs(): Promise<number | undefined> {
+    const order = await this.readOrder().catch(ignoreBadDocument)
+    const key = layout.order(this.at.jobId, this.at.attempt)
+    // The store's time of a damaged one is the best that is known.
+    return order?.issuedAtMs ?? (await this.store.head(key))?.modifiedAtMs
   }
 
   async putMachine(handle: MachineHandle): Promise<void> {
@@ -175,11 +190,22 @@ export class AttemptDocuments {
 
   /** Returns the runner's result; throws a `StoreError` if it is invalid. */
   async readResult(): Promise<RunnerResult | undefined> {
-    return readDocument(this.store, layout.result(this.at.jobId, this.at.attempt), parseResult)
+    return readDocument(this.store, layout.result(this.at.jobId, this.at.attempt), (text) =>
+      this.checkOwn(parseResult(text)),
+    )
   }
 
   async readBeat(): Promise<Beat | undefined> {
-    return readDocument(this.store, layout.beat(this.at.jobId, this.at.attempt), parseBeat)
+    return readDocument(this.store, layout.beat(this.at.jobId, this.at.attempt), (text) =>
+      this.checkOwn(parseBeat(text)),
+    )
+  }
+
+  /** Another attempt's document says nothing about this one. */
+  private checkOwn<T extends { attemptId: string }>(document: T): T {
+    const { jobId, attempt } = this.at
+    if (document.attemptId === attemptIdOf(jobId, attempt)) return document
+    throw new Error(`it belongs to ${document.attemptId}`)
   }
 
   /** The newest lease, missing if unreadable, and when it was written by the store's clock. */
@@ -205,3 +231,8 @@ function parseEnded(text: string): EndedMachine {
   if (!isWhole) throw new Error('it is not the record of an ended machine')
   return ended as EndedMachine
 }
+
+const parseOrder = parserOf<IssuedRunnerOrder>(
+  'an order',
+  ({ issuedAtMs, leaseMs }) => typeof issuedAtMs === 'number' && typeof leaseMs === 'number',
+)

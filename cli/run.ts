@@ -1,5 +1,8 @@
 import { pointerFor, withoutAliases, withoutLostHelp } from './kit/aliases'
 import { Cli, type Outside } from './cli'
+import { CrucibleError } from '../client/errors'
+import { homeOf } from '../client/config'
+import { fullDiskInWords } from '../storage/full-disk'
 import { endingOf, errorDocument } from './kit/endings'
 import { helpText } from './kit/help'
 import { version } from './kit/package'
@@ -51,9 +54,19 @@ async function dispatch(cli: Cli, args: readonly string[]): Promise<void> {
   }
 }
 
+/** A server that does not answer may have no space to write: its disk says so. */
+function withCause(cli: Cli, error: CrucibleError): CrucibleError {
+  if (error.kind !== 'unavailable') return error
+  const words = fullDiskInWords(homeOf(cli.environment).directory)
+  if (words === undefined) return error
+  const { kind, message, hint = '', cause, details } = error
+  return new CrucibleError(kind, message, { hint: `${words} ${hint}`.trimEnd(), cause, details })
+}
+
 function report(cli: Cli, thrown: unknown, args: readonly string[]): void {
-  const error = endingOf(thrown, { program: 'crucible', args, pointerFor })
-  if (error === undefined) return
+  const ended = endingOf(thrown, { program: 'crucible', args, pointerFor })
+  if (ended === undefined) return
+  const error = withCause(cli, ended)
   cli.exitCode = error.exitCode
   if (cli.out.isJson) return cli.out.jsonLine(errorDocument(error))
   const { paintNote: paint } = cli.out

@@ -157,7 +157,8 @@ function unconfirmed(jobId: string, cause: unknown): CrucibleError {
   })
 }
 
-async function whyUnknown(context: Context, jobId: string): Promise<CrucibleError> {
+/** The error of a request to a job that is not open in Temporal. */
+export async function whyUnknown(context: Context, jobId: string): Promise<CrucibleError> {
   const view = await recordedView(context, jobId)
   return view !== undefined && isFinal(view.state)
     ? new CrucibleError('failed', `${jobId} is already over (${view.state}).`)

@@ -26,6 +26,8 @@ export const FAILURE_CLASSES = [
   'auth',
   /** The request can never work. Stop and say which field. */
   'invalid',
+  /** A document of the attempt is damaged, and what only it contains is lost. Tried again a few times, from the newest checkpoint. */
+  'damaged',
   /** An unclassified failure is retried a few times; then the job stops and shows the raw code. */
   'unclassified',
 ] as const

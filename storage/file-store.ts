@@ -21,7 +21,7 @@ import { readFolder, splitPrefix, statOf, TEMPORARY_FOLDER, walk } from './file-
 import { checkKey, checkPrefix } from './keys'
 import { layout } from './layout'
 import { MarkCheck, missingRoot } from './mark'
-import { copySynced, placeIfAbsent, writeSynced } from './place'
+import { copySynced, placeIfAbsent, removeEmptyFolder, writeSynced } from './place'
 import { checkSize, StoreError, type ObjectStore, type SignedUrls, type StoredObject } from './store'
 import type { UnfinishedUpload } from './unfinished'
 
@@ -308,5 +308,10 @@ export class FileStore implements ObjectStore {
 }
 
 async function renamed(temporary: string, target: string): Promise<void> {
-  await rename(temporary, target)
+  try {
+    await rename(temporary, target)
+  } catch (error) {
+    if (!hasCode(error, 'EISDIR', 'ENOTEMPTY', 'EEXIST') || !(await removeEmptyFolder(target))) throw error
+    await rename(temporary, target)
+  }
 }

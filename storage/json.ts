@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { isDeepStrictEqual } from 'node:util'
-import { CODES } from '../core/errors'
+import { CODES, messageOf } from '../core/errors'
+import { eachOf } from './parallel'
 import { StoreError, type ObjectStore } from './store'
 
 /** Parses the text of a document; throws for an invalid one. `intake/documents.ts` has one parser for each kind. */
@@ -24,6 +25,20 @@ export async function readDocument<T>(
   } catch (error) {
     throw badDocument(key, error)
   }
+}
+
+/** A parser of documents that only this deployment writes: it finds damage by the parts that readers use. */
+export function parserOf<T>(kind: string, isWhole: (value: Partial<T>) => boolean): Parse<T> {
+  return (text) => {
+    const value: unknown = JSON.parse(text)
+    if (!isRecord(value) || !isWhole(value as Partial<T>)) throw new Error(`it is not ${kind}`)
+    return value as T
+  }
+}
+
+/** Whether a value is an object with keys, neither null nor a list. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** More than any document has: a manifest of a hundred thousand files has half of it. */
@@ -52,6 +67,12 @@ export class Gaps {
     }
   }
 
+  /** Returns the documents under keys, without those that cannot be read. */
+  async readEach<T>(keys: readonly string[], read: (key: string) => Promise<T | undefined>): Promise<T[]> {
+    const found = await eachOf(keys, (key) => this.read(key, () => read(key)))
+    return found.filter((one) => one !== undefined)
+  }
+
   get isEmpty(): boolean {
     return this.names.length === 0
   }
@@ -63,6 +84,12 @@ export function ignoreBadDocument(error: unknown): undefined {
   throw error
 }
 
+/** Handler for `catch` that treats a damaged or refused document as an absent one. */
+export function ignoreUnreadable(error: unknown): undefined {
+  if (isUnreadable(error)) return undefined
+  throw error
+}
+
 export async function putDocument(store: ObjectStore, key: string, value: unknown): Promise<void> {
   await store.put(key, textOf(value))
 }
@@ -70,6 +97,19 @@ export async function putDocument(store: ObjectStore, key: string, value: unknow
 /** Puts the document unless one exists; otherwise returns false and changes nothing. */
 export async function putDocumentIfAbsent(store: ObjectStore, key: string, value: unknown): Promise<boolean> {
   return store.putIfAbsent(key, textOf(value))
+}
+
+/**
+ * Puts a document unless one exists. Returns the stored one, which a repeated activity may have put before. Throws a `StoreError` if that
+ * one cannot be read.
+ */
+export async function putOnce<T>(store: ObjectStore, key: string, value: T, parse: Parse<T>): Promise<T> {
+  if (await putDocumentIfAbsent(store, key, value)) return value
+  const earlier = await readDocument(store, key, parse)
+  if (earlier !== undefined) return earlier
+  throw new StoreError(`The document ${key} disappeared: another program changes objects in this store.`, {
+    isTransient: true,
+  })
 }
 
 /** Returns a value in the form in which the store returns it. */
@@ -83,7 +123,8 @@ export function isStoredAlike(one: unknown, other: unknown): boolean {
 }
 
 function badDocument(key: string, cause: unknown): StoreError {
-  const why = cause instanceof Error ? cause.message : String(cause)
+  // The words of the JSON parser show parts of the content.
+  const why = cause instanceof SyntaxError ? 'it is not valid JSON' : messageOf(cause)
   return new StoreError(`The document ${key} cannot be read: ${why}`, {
     isTransient: false,
     code: CODES.badDocument,

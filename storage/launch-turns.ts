@@ -1,6 +1,6 @@
 import type { BackendName } from '../core/offer'
 import { MINUTE_MS } from '../core/time/time'
-import { putDocumentIfAbsent, readDocument } from './json'
+import { ignoreBadDocument, parserOf, putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
 import type { ObjectStore } from './store'
 
@@ -71,9 +71,11 @@ export class LaunchTurns {
     return seqs
   }
 
-  /** Reads a turn. Only this class writes these documents, so their form is trusted. */
+  /** Reads a turn; an unreadable one has no time, and the next launch takes its place. */
   private read(seq: number): Promise<Turn | undefined> {
     if (seq === 0) return Promise.resolve(undefined)
-    return readDocument(this.store, layout.launch(this.at.backend, seq), (text) => JSON.parse(text) as Turn)
+    return readDocument(this.store, layout.launch(this.at.backend, seq), parseTurn).catch(ignoreBadDocument)
   }
 }
+
+const parseTurn = parserOf<Turn>('the turn of a launch', ({ atMs }) => typeof atMs === 'number')

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { copyFile, link, open, rename, rm } from 'node:fs/promises'
+import { copyFile, link, open, rename, rm, rmdir } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hasCode } from './file-errors'
 import { statOf } from './file-walk'
@@ -35,6 +35,22 @@ export async function copySynced(from: string, to: string): Promise<void> {
 }
 
 /**
+ * Removes an empty folder, which holds no object, from the place of a file. False for a file; throws for a folder with content, in which a
+ * caller would look in vain for the document that has its key.
+ */
+export async function removeEmptyFolder(path: string): Promise<boolean> {
+  try {
+    await rmdir(path)
+    return true
+  } catch (error) {
+    if (hasCode(error, 'ENOTDIR')) return false
+    // It was removed, or replaced by a file, meanwhile.
+    if (hasCode(error, 'ENOENT')) return true
+    throw error
+  }
+}
+
+/**
  * Moves a complete file to its place in one step unless the place is taken. Otherwise returns false and changes nothing; the file itself
  * may stay where it was.
  * @param claim path of a file for use on file systems without hard links (exFAT, some network mounts): the process that creates it checks
@@ -45,7 +61,7 @@ export async function placeIfAbsent(from: string, to: string, claim: string): Pr
     await link(from, to)
     return true
   } catch (error) {
-    if (hasCode(error, 'EEXIST')) return false
+    if (hasCode(error, 'EEXIST')) return (await removeEmptyFolder(to)) && placeIfAbsent(from, to, claim)
     if (!hasCode(error, ...LINKLESS_CODES)) throw error
   }
   await takeClaim(claim)

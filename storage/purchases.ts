@@ -1,8 +1,7 @@
 import type { Failure } from '../core/failure'
 import type { ReservationOrder } from '../core/reservation/reservation'
-import { putDocumentIfAbsent, readDocument } from './json'
+import { Gaps, isRecord, parserOf, putDocumentIfAbsent, putOnce, readDocument, type Parse } from './json'
 import { layout } from './layout'
-import { eachOf } from './parallel'
 import type { ObjectStore } from './store'
 
 /** `purchases/<send>.json`: put if absent before the request is sent, and never changed. A seal in its place prevents the send. */
@@ -51,11 +50,11 @@ export class Purchases {
   /** Prevents the send, or returns the mark of a send that has begun. */
   async seal(order: Pick<ReservationOrder, 'intent' | 'send'>): Promise<PurchaseMark> {
     const seal: PurchaseMark = { kind: 'sealed', atMs: this.now() }
-    return (await this.put(order, seal)) ? seal : (await this.read(order))!
+    return putOnce(this.store, layout.purchase(order.intent, order.send), seal, parseMark(order.intent))
   }
 
   async read({ intent, send }: Pick<ReservationOrder, 'intent' | 'send'>): Promise<PurchaseMark | undefined> {
-    return readDocument(this.store, layout.purchase(intent, send), (text) => JSON.parse(text) as PurchaseMark)
+    return readDocument(this.store, layout.purchase(intent, send), parseMark(intent))
   }
 
   /** Returns the final effect, which is an earlier one if it exists. */
@@ -64,16 +63,14 @@ export class Purchases {
     effect: PurchaseEffect & { by?: string },
   ): Promise<RecordedEffect> {
     const recorded: RecordedEffect = { ...effect, atMs: this.now() }
-    const isFirst = await putDocumentIfAbsent(this.store, layout.purchaseEffect(intent, send), recorded)
-    return isFirst ? recorded : (await this.effect({ intent, send }))!
+    return putOnce(this.store, layout.purchaseEffect(intent, send), recorded, parseEffect)
   }
 
   async effect({
     intent,
     send,
   }: Pick<ReservationOrder, 'intent' | 'send'>): Promise<RecordedEffect | undefined> {
-    const key = layout.purchaseEffect(intent, send)
-    return readDocument(this.store, key, (text) => JSON.parse(text) as RecordedEffect)
+    return readDocument(this.store, layout.purchaseEffect(intent, send), parseEffect)
   }
 
   private put(
@@ -84,8 +81,31 @@ export class Purchases {
   }
 }
 
-/** Returns the purchases that were sent and whose effect is not certain. */
-export async function openPurchases(store: ObjectStore): Promise<Extract<PurchaseMark, { kind: 'sent' }>[]> {
+const parseMark = (intent: string): Parse<PurchaseMark> =>
+  parserOf<PurchaseMark>('the mark of a purchase', (mark) => {
+    if (typeof mark.atMs !== 'number') return false
+    if (mark.kind === 'sealed') return true
+    const { order, ownedBefore } = mark as Partial<Extract<PurchaseMark, { kind: 'sent' }>>
+    return (
+      mark.kind === 'sent' && order?.intent === intent && isRecord(order.quote) && Array.isArray(ownedBefore)
+    )
+  })
+
+const parseEffect = parserOf<RecordedEffect>(
+  'the effect of a purchase',
+  (effect) =>
+    (effect.kind === 'bought' && typeof effect.reservationId === 'string') ||
+    (effect.kind === 'no-effect' && isRecord(effect.failure)),
+)
+
+/** Purchases that were sent and whose effect is not certain. */
+export interface OpenPurchases {
+  sent: Extract<PurchaseMark, { kind: 'sent' }>[]
+  /** Requests with a mark that cannot be read: each may have bought anything. */
+  unreadable: string[]
+}
+
+export async function openPurchases(store: ObjectStore): Promise<OpenPurchases> {
   const marks = new Set<string>()
   const effects: string[] = []
   for await (const { key } of store.list(layout.reservations())) {
@@ -94,8 +114,10 @@ export async function openPurchases(store: ObjectStore): Promise<Extract<Purchas
     else if (mark !== undefined) marks.add(mark)
   }
   for (const key of effects) marks.delete(key)
-  const open = await eachOf([...marks], (key) =>
-    readDocument(store, `${key}.json`, (text) => JSON.parse(text) as PurchaseMark),
+  const intentOf = (mark: string): string => mark.slice(layout.reservations().length).split('/')[0]!
+  const gaps = new Gaps()
+  const open = await gaps.readEach([...marks], (mark) =>
+    readDocument(store, `${mark}.json`, parseMark(intentOf(mark))),
   )
-  return open.filter((mark) => mark?.kind === 'sent')
+  return { sent: open.filter((mark) => mark.kind === 'sent'), unreadable: gaps.names.map(intentOf) }
 }

@@ -1,6 +1,6 @@
 import { CODES } from '../core/errors'
 import { RECORD_KINDS, type RecordEntry, type RecordEntryOf, type RecordKind } from '../core/job/record'
-import { Gaps, putDocumentIfAbsent, readDocument } from './json'
+import { Gaps, isRecord, putOnce, readDocument } from './json'
 import { layout } from './layout'
 import { eachOf } from './parallel'
 import { StoreError, type ObjectStore } from './store'
@@ -18,13 +18,8 @@ export async function putRecord<Kind extends RecordKind>(
   entry: RecordEntryOf<Kind>,
 ): Promise<RecordEntryOf<Kind>> {
   const key = layout.record(jobId, entry.seq)
-  if (await putDocumentIfAbsent(store, key, entry)) return entry
-  const earlier = await readDocument(store, key, (text) => parseEntry(text, key))
   // Each number is one step of the job, so an earlier entry with it has the same kind.
-  if (earlier !== undefined) return earlier as RecordEntryOf<Kind>
-  throw new StoreError(`The record ${key} disappeared: another program deletes objects in this store.`, {
-    isTransient: true,
-  })
+  return putOnce(store, key, entry, (text) => parseEntry(text, key) as RecordEntryOf<Kind>)
 }
 
 /** Entries by their keys. They never change, so who looks again reads only the new ones. */
@@ -133,24 +128,21 @@ function notOfKind(key: string, { kind }: RecordEntry): StoreError {
   )
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** Whether the entry has the parts that every reader uses. */
 function hasForm({ kind, data }: RecordEntry): boolean {
-  if (!isObject(data)) return false
+  if (!isRecord(data)) return false
   switch (kind) {
     case 'submitted':
-      return isObject(data.spec) && typeof data.submittedAtMs === 'number'
+      return isRecord(data.spec) && typeof data.submittedAtMs === 'number'
     case 'waiting':
     case 'planned':
-      return isObject(data.outcome) && (data.outcome.kind !== 'place' || isObject(data.outcome.order))
+      return isRecord(data.outcome) && (data.outcome.kind !== 'place' || isRecord(data.outcome.order))
     case 'settled':
       return typeof data.costMicroUsd === 'number' && Array.isArray(data.artifacts)
     case 'decided':
-      return isObject(data.verdict) && isObject(data.verdict.decision)
+      return isRecord(data.verdict) && isRecord(data.verdict.decision)
     case 'finished':
-      return isObject(data.result) && isObject(data.status) && Array.isArray(data.status.attempts)
+      return isRecord(data.result) && isRecord(data.status) && Array.isArray(data.status.attempts)
     case 'resolved':
     case 'copied':
     case 'launched':

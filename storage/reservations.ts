@@ -1,7 +1,17 @@
-import type { ReservationHolder } from '../core/reservation/hold'
-import type { ReservationInput } from '../core/reservation/reserving'
+import { SHARES, type ReservationHolder } from '../core/reservation/hold'
+import type { ReservationInput, ReservationStatus } from '../core/reservation/reserving'
 import type { ReservationEntry } from '../core/reservation/activities'
-import { putDocument, putDocumentIfAbsent, readDocument } from './json'
+import {
+  ignoreUnreadable,
+  isRecord,
+  parserOf,
+  putDocument,
+  putDocumentIfAbsent,
+  putOnce,
+  readDocument,
+  type Gaps,
+  type Parse,
+} from './json'
 import { layout } from './layout'
 import { eachOf } from './parallel'
 import type { ObjectStore } from './store'
@@ -12,9 +22,7 @@ export async function putReservationEntry(
   id: string,
   entry: ReservationEntry,
 ): Promise<ReservationEntry> {
-  const key = layout.reservationRecord(id, entry.seq)
-  if (await putDocumentIfAbsent(store, key, entry)) return entry
-  return (await readDocument(store, key, parse)) ?? entry
+  return putOnce(store, layout.reservationRecord(id, entry.seq), entry, parserFor(id))
 }
 
 /** Records a request, so that it is known without its workflow. The first one counts and is returned. */
@@ -28,12 +36,24 @@ export async function putRequest(
   return (await putReservationEntry(store, reservationId, entry)).data as ReservationInput
 }
 
-/** The record of a reservation, in order. */
-export async function readReservationEntries(store: ObjectStore, id: string): Promise<ReservationEntry[]> {
+/** The record of a reservation, in order. With `gaps`, for a reader: without the entries that cannot be read or shown. */
+export async function readReservationEntries(
+  store: ObjectStore,
+  id: string,
+  gaps?: Gaps,
+): Promise<ReservationEntry[]> {
   const keys: string[] = []
   for await (const { key } of store.list(layout.reservationRecords(id))) keys.push(key)
-  const entries = await eachOf(keys, (key) => readDocument(store, key, parse))
+  if (gaps !== undefined)
+    return gaps.readEach(keys, (key) => readDocument(store, key, (text) => shown(parserFor(id)(text))))
+  const entries = await eachOf(keys, (key) => readDocument(store, key, parserFor(id)))
   return entries.filter((entry) => entry !== undefined)
+}
+
+/** Whether a reservation has a record, readable or not. */
+export async function hasReservation(store: ObjectStore, id: string): Promise<boolean> {
+  for await (const _ of store.list(layout.reservationRecords(id))) return true
+  return false
 }
 
 /** The last entry on the record of a reservation; `undefined` without any. */
@@ -44,7 +64,7 @@ export async function lastReservationEntry(
   let last: string | undefined
   for await (const { key } of store.list(layout.reservationRecords(id)))
     if (last === undefined || key > last) last = key
-  return last === undefined ? undefined : readDocument(store, last, parse)
+  return last === undefined ? undefined : readDocument(store, last, parserFor(id))
 }
 
 /** Records once for whom a reservation holds its capacity. */
@@ -63,8 +83,16 @@ export async function changeShare(
 }
 
 export async function readHolder(store: ObjectStore, id: string): Promise<ReservationHolder | undefined> {
-  return readDocument(store, layout.reservationHolder(id), (text) => JSON.parse(text) as ReservationHolder)
+  return readDocument(store, layout.reservationHolder(id), parseHolder)
 }
+
+const parseHolder = parserOf<ReservationHolder>('the holder of a reservation', ({ owner, share, awaited }) =>
+  [
+    typeof owner === 'string',
+    share === undefined || SHARES.includes(share),
+    awaited === undefined || (isRecord(awaited) && typeof awaited.untilMs === 'number'),
+  ].every(Boolean),
+)
 
 /** The ids of all reservations, in no order. */
 export async function reservationIds(store: ObjectStore): Promise<string[]> {
@@ -90,21 +118,43 @@ export async function claimOf(
   { backend, ownedId }: { backend: string; ownedId: string },
 ): Promise<string | undefined> {
   const key = layout.reservationClaim(backend, ownedId)
-  return (await readDocument(store, key, (text) => JSON.parse(text) as { intent: string }))?.intent
+  return (await readDocument(store, key, parseClaim))?.intent
 }
 
-/** Returns the owned reservations that serve a request, by the provider's id. */
+/** Returns the owned reservations that serve a request, by the provider's id. An unreadable claim is that of an unknown request. */
 export async function claimedReservations(store: ObjectStore, backend: string): Promise<Map<string, string>> {
   const folder = layout.reservationClaims(backend)
   const keys: string[] = []
   for await (const { key } of store.list(folder)) keys.push(key)
   const claims = await eachOf(keys, async (key) => {
-    const claim = await readDocument(store, key, (text) => JSON.parse(text) as { intent: string })
+    const claim = await readDocument(store, key, parseClaim).catch(ignoreUnreadable)
     return [key.slice(folder.length, -'.json'.length), claim?.intent ?? ''] as const
   })
   return new Map(claims)
 }
 
-function parse(text: string): ReservationEntry {
-  return JSON.parse(text) as ReservationEntry
+const parseClaim = parserOf<{ intent: string }>('a claim', ({ intent }) => typeof intent === 'string')
+
+const parseEntry = parserOf<ReservationEntry>(
+  'an entry of a record',
+  ({ seq, kind, data }) => typeof seq === 'number' && typeof kind === 'string' && isRecord(data),
+)
+
+/** Finds damage, and the entry of another reservation. */
+function parserFor(id: string): Parse<ReservationEntry> {
+  return (text) => {
+    const entry = parseEntry(text)
+    const { reservationId, id: status } = entry.data as Partial<ReservationInput & ReservationStatus>
+    const named = entry.kind === 'over' ? status : entry.kind === 'requested' ? reservationId : undefined
+    if (named !== undefined && named !== id) throw new Error('it is an entry of another reservation')
+    return entry
+  }
+}
+
+/** Returns an entry that has the parts that are shown. */
+function shown(entry: ReservationEntry): ReservationEntry {
+  const { wish } = entry.data as Partial<ReservationInput>
+  const hasWish = entry.kind === 'requested' || entry.kind === 'over'
+  if (hasWish && !(isRecord(wish) && Array.isArray(wish.types))) throw new Error('it lacks parts of its kind')
+  return entry
 }

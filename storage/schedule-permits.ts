@@ -1,8 +1,8 @@
 /** Permissions of a schedule's runs: what its owner has allowed beyond the calendar, and which run has used what up. */
-import { putDocument, putDocumentIfAbsent, readDocument } from './json'
+import { parserOf, putDocument, putDocumentIfAbsent, putOnce, readDocument, type Parse } from './json'
 import { layout } from './layout'
 import { eachOf } from './parallel'
-import { StoreError, type ObjectStore } from './store'
+import type { ObjectStore } from './store'
 
 /** `schedules/<name>/permits/<id>.json`: one more run. Put once by a client, before it asks Temporal for the run. */
 export type RunPermit = {
@@ -37,7 +37,7 @@ export async function withdrawPermit(store: ObjectStore, schedule: string, id: s
 
 /** Returns all permits of a schedule, oldest first. */
 export async function readPermits(store: ObjectStore, schedule: string): Promise<RunPermit[]> {
-  const permits = await readAll<RunPermit>(store, layout.schedulePermits(schedule))
+  const permits = await readAll(store, layout.schedulePermits(schedule), parsePermit)
   return permits.sort((a, b) => a.atMs - b.atMs)
 }
 
@@ -52,14 +52,22 @@ export async function putUse(
   { schedule, what }: { schedule: string; what: string },
   use: PermitUse,
 ): Promise<PermitUse> {
-  const key = layout.scheduleUse(schedule, what)
-  if (await putDocumentIfAbsent(store, key, use)) return use
-  const earlier = await readDocument(store, key, (text) => JSON.parse(text) as PermitUse)
-  if (earlier !== undefined) return earlier
-  throw new StoreError(`The document ${key} disappeared: another program deletes objects in this store.`, {
-    isTransient: true,
-  })
+  return putOnce(store, layout.scheduleUse(schedule, what), use, parseUse)
 }
+
+const parseUse = parserOf<PermitUse>(
+  'the use of a permit',
+  ({ workflowId, runId }) => typeof workflowId === 'string' && typeof runId === 'string',
+)
+const parsePermit = parserOf<RunPermit>(
+  'a permit',
+  ({ id, kind, atMs }) =>
+    typeof id === 'string' && (kind === 'trigger' || kind === 'backfill') && typeof atMs === 'number',
+)
+const parsePause = parserOf<PauseMark>(
+  'a pause',
+  ({ kind, atMs }) => (kind === 'paused' || kind === 'resumed') && typeof atMs === 'number',
+)
 
 /** Records that a schedule is paused or resumed; several commands of one instant count as the last of them. */
 export async function putPause(store: ObjectStore, schedule: string, mark: PauseMark): Promise<void> {
@@ -68,13 +76,13 @@ export async function putPause(store: ObjectStore, schedule: string, mark: Pause
 
 /** Returns the pauses and resumptions of a schedule, oldest first. */
 export async function readPauses(store: ObjectStore, schedule: string): Promise<PauseMark[]> {
-  const marks = await readAll<PauseMark>(store, layout.schedulePauses(schedule))
+  const marks = await readAll(store, layout.schedulePauses(schedule), parsePause)
   return marks.sort((a, b) => a.atMs - b.atMs)
 }
 
-async function readAll<T>(store: ObjectStore, prefix: string): Promise<T[]> {
+async function readAll<T>(store: ObjectStore, prefix: string, parse: Parse<T>): Promise<T[]> {
   const keys: string[] = []
   for await (const { key } of store.list(prefix)) keys.push(key)
-  const read = await eachOf(keys, (key) => readDocument(store, key, (text) => JSON.parse(text) as T))
+  const read = await eachOf(keys, (key) => readDocument(store, key, parse))
   return read.filter((one) => one !== undefined)
 }

@@ -1,7 +1,15 @@
 /** Retraining schedules in the store: versions of their files, and the records of their runs. */
 import type { PromotedModel } from '../core/retraining/retraining'
 import type { RetrainInput, RetrainResult, RunEntry } from '../core/retraining/run'
-import { putDocument, putDocumentIfAbsent, readDocument } from './json'
+import {
+  isRecord,
+  parserOf,
+  putDocument,
+  putDocumentIfAbsent,
+  readDocument,
+  type Gaps,
+  type Parse,
+} from './json'
 import { layout } from './layout'
 import { eachOf } from './parallel'
 import { StoreError, type ObjectStore } from './store'
@@ -15,14 +23,71 @@ export interface ScheduleRevision {
   input: Omit<RetrainInput, 'carry'>
 }
 
-const parse = <T>(text: string): T => JSON.parse(text) as T
+const parseRevision = (name: string): Parse<ScheduleRevision> =>
+  parserOf<ScheduleRevision>(
+    `a revision of ${name}`,
+    ({ revision, atMs, kind, input }) =>
+      typeof revision === 'number' &&
+      typeof atMs === 'number' &&
+      typeof kind === 'string' &&
+      isRecord(input) &&
+      input.schedule === name,
+  )
+const parseRunEntry = parserOf<RunEntry>(
+  'an entry of a run',
+  ({ seq, kind }) => typeof seq === 'number' && typeof kind === 'string',
+)
+const parseModel = parserOf<PromotedModel>(
+  'a version of a model',
+  ({ seq, jobId, run, digest }) => typeof seq === 'number' && [jobId, run, digest].every(isText),
+)
+const parsePromotionClaim = parserOf<PromotionClaim>(
+  'a claim to promote',
+  ({ number, workflowId, run }) => typeof number === 'number' && [workflowId, run].every(isText),
+)
+
+const isText = (value: unknown): boolean => typeof value === 'string'
+
+/** Whether the last entry of a run has the parts that are shown. */
+function isResult(data: unknown): boolean {
+  if (!isRecord(data)) return false
+  const { state, message, costMicroUsd, warnings, jobs } = data as Partial<RetrainResult>
+  return (
+    [state, message].every(isText) &&
+    typeof costMicroUsd === 'number' &&
+    Array.isArray(warnings) &&
+    Array.isArray(jobs)
+  )
+}
 
 /** Returns all revisions of a schedule, oldest first. */
 export async function readRevisions(store: ObjectStore, name: string): Promise<ScheduleRevision[]> {
-  const read = await eachOf(await keysUnder(store, layout.scheduleRevisions(name)), (key) =>
-    readDocument<ScheduleRevision>(store, key, parse),
-  )
+  const keys = await keysUnder(store, layout.scheduleRevisions(name))
+  const read = await eachOf(keys, (key) => readDocument(store, key, parseRevision(name)))
   return read.filter((revision) => revision !== undefined)
+}
+
+/** Like `readRevisions`, without those that cannot be read. */
+export async function surveyRevisions(
+  store: ObjectStore,
+  name: string,
+  gaps: Gaps,
+): Promise<ScheduleRevision[]> {
+  const keys = await keysUnder(store, layout.scheduleRevisions(name))
+  const parse = parseRevision(name)
+  return gaps.readEach(keys, (key) =>
+    readDocument(store, key, (text) => {
+      const revision = parse(text)
+      if (!isRecord(revision.input.spec?.calendar)) throw new Error('it has no calendar')
+      return revision
+    }),
+  )
+}
+
+/** The number of the newest revision, readable or not; 0 without one. */
+export async function newestRevision(store: ObjectStore, name: string): Promise<number> {
+  const newest = (await keysUnder(store, layout.scheduleRevisions(name))).sort().at(-1)
+  return newest === undefined ? 0 : Number(/(\d{6})\.json$/.exec(newest)?.[1] ?? 0)
 }
 
 /** Puts the next revision. Returns false if another client was first. */
@@ -49,7 +114,7 @@ export async function putRunEntry<T extends RunEntry>(
     const key = layout.runRecord(schedule, run, seq)
     const numbered = { ...entry, seq }
     if (await putDocumentIfAbsent(store, key, numbered)) return numbered
-    const stored = await readDocument<T>(store, key, parse)
+    const stored = (await readDocument(store, key, parseRunEntry)) as T | undefined
     if (stored === undefined) return numbered
     if (stored.kind === entry.kind) return stored
   }
@@ -61,14 +126,13 @@ export async function readRunStart(
   schedule: string,
   run: string,
 ): Promise<RunEntry | undefined> {
-  return readDocument<RunEntry>(store, layout.runRecord(schedule, run, 0), parse)
+  return readDocument(store, layout.runRecord(schedule, run, 0), parseRunEntry)
 }
 
 /** The record of a run, in order. */
 export async function readRun(store: ObjectStore, schedule: string, run: string): Promise<RunEntry[]> {
-  const read = await eachOf(await keysUnder(store, `${layout.scheduleRuns(schedule)}${run}/`), (key) =>
-    readDocument<RunEntry>(store, key, parse),
-  )
+  const keys = await keysUnder(store, `${layout.scheduleRuns(schedule)}${run}/`)
+  const read = await eachOf(keys, (key) => readDocument(store, key, parseRunEntry))
   return read.filter((entry) => entry !== undefined)
 }
 
@@ -76,7 +140,13 @@ export async function readRun(store: ObjectStore, schedule: string, run: string)
 export async function hasRunEnded(store: ObjectStore, schedule: string, run: string): Promise<boolean> {
   const last = (await keysUnder(store, `${layout.scheduleRuns(schedule)}${run}/`)).sort().at(-1)
   if (last === undefined) return false
-  return (await readDocument<RunEntry>(store, last, parse))?.kind === 'finished'
+  return (await readDocument(store, last, parseRunEntry))?.kind === 'finished'
+}
+
+function parseShownEntry(text: string): RunEntry {
+  const entry = parseRunEntry(text)
+  if (entry.kind === 'finished' && !isResult(entry.data)) throw new Error('it is not the result of a run')
+  return entry
 }
 
 /** A run with its result; null while it is active. */
@@ -86,11 +156,16 @@ export interface RecordedRun {
   result: RetrainResult | null
 }
 
-/** The newest runs of a schedule, newest first. */
-export async function readRuns(store: ObjectStore, schedule: string, count: number): Promise<RecordedRun[]> {
+/** The newest runs of a schedule, newest first, as far as their entries can be read. */
+export async function readRuns(
+  store: ObjectStore,
+  { schedule, count }: { schedule: string; count: number },
+  gaps: Gaps,
+): Promise<RecordedRun[]> {
   const ids = (await store.listFolders(layout.scheduleRuns(schedule))).sort().reverse().slice(0, count)
   return eachOf(ids, async (id) => {
-    const entries = await readRun(store, schedule, id)
+    const keys = await keysUnder(store, `${layout.scheduleRuns(schedule)}${id}/`)
+    const entries = await gaps.readEach(keys, (key) => readDocument(store, key, parseShownEntry))
     const last = entries.find(({ kind }) => kind === 'finished')
     return {
       id,
@@ -103,7 +178,7 @@ export async function readRuns(store: ObjectStore, schedule: string, count: numb
 /** The model in production under a name; `undefined` before the first promotion. */
 export async function readProduction(store: ObjectStore, model: string): Promise<PromotedModel | undefined> {
   const newest = (await keysUnder(store, layout.models(model))).at(-1)
-  return newest === undefined ? undefined : readDocument<PromotedModel>(store, newest, parse)
+  return newest === undefined ? undefined : readDocument(store, newest, parseModel)
 }
 
 /**
@@ -154,7 +229,7 @@ export async function readPromotionClaim(
   model: string,
 ): Promise<PromotionClaim | undefined> {
   const newest = (await keysUnder(store, layout.promotionClaims(model))).at(-1)
-  return newest === undefined ? undefined : readDocument<PromotionClaim>(store, newest, parse)
+  return newest === undefined ? undefined : readDocument(store, newest, parsePromotionClaim)
 }
 
 /** Puts the next claim. Returns false if another run was first. */
@@ -168,9 +243,8 @@ export async function putPromotionClaim(
 
 /** Returns all models that were put into production under a name, oldest first. */
 export async function readChain(store: ObjectStore, model: string): Promise<PromotedModel[]> {
-  const read = await eachOf(await keysUnder(store, layout.models(model)), (key) =>
-    readDocument<PromotedModel>(store, key, parse),
-  )
+  const keys = await keysUnder(store, layout.models(model))
+  const read = await eachOf(keys, (key) => readDocument(store, key, parseModel))
   return read.filter((promoted) => promoted !== undefined)
 }
 

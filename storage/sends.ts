@@ -1,8 +1,8 @@
 import type { Failure } from '../core/failure'
 import { sendNameOf } from '../core/queues'
-import { putDocumentIfAbsent, readDocument } from './json'
+import { ignoreBadDocument, parserOf, putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
-import type { ObjectStore } from './store'
+import { StoreError, type ObjectStore } from './store'
 
 /** `sends/<seq>.json`: one send of an order. Put if absent before the request is sent, and never changed. */
 export interface SendMark {
@@ -104,16 +104,30 @@ export class Sends {
     // No mark follows a seal.
     const mark = isSealed ? await this.slot(lastSeq - 1) : newest
     const outcomeKey = layout.sendOutcome(jobId, attempt, mark.seq)
-    const outcome = names.has(outcomeKey) ? await this.document<SendOutcome>(outcomeKey) : undefined
+    const outcome = names.has(outcomeKey) ? await this.readOutcome(outcomeKey) : undefined
     return { nextSeq, isSealed, last: { mark: mark as SendMark, outcome } }
   }
 
-  private async slot(seq: number): Promise<SendMark | Seal> {
-    return (await this.document<SendMark | Seal>(layout.send(this.at.jobId, this.at.attempt, seq)))!
+  /** An unreadable outcome is an unknown one. */
+  private readOutcome(key: string): Promise<SendOutcome | undefined> {
+    return readDocument(this.store, key, parseOutcome).catch(ignoreBadDocument)
   }
 
-  /** Reads a document. Only this class writes these documents, so their form is trusted. */
-  private document<T>(key: string): Promise<T | undefined> {
-    return readDocument(this.store, key, (text) => JSON.parse(text) as T)
+  private async slot(seq: number): Promise<SendMark | Seal> {
+    const key = layout.send(this.at.jobId, this.at.attempt, seq)
+    const slot = await readDocument(this.store, key, parseSlot)
+    if (slot !== undefined && slot.seq === seq) return slot
+    throw new StoreError(`The document ${key} disappeared, or is another one's.`, { isTransient: true })
   }
 }
+
+const parseSlot = parserOf<SendMark | Seal>(
+  'the mark of a send',
+  ({ kind, seq, atMs }) =>
+    (kind === 'send' || kind === 'sealed') && typeof seq === 'number' && typeof atMs === 'number',
+)
+const parseOutcome = parserOf<SendOutcome>(
+  'the outcome of a send',
+  ({ kind, atMs }) =>
+    typeof atMs === 'number' && (kind === 'no-effect' || kind === 'launched' || kind === 'unconfirmed'),
+)

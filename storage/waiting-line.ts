@@ -1,5 +1,5 @@
 import type { Waiter } from '../core/job/waiting'
-import { putDocument, putDocumentIfAbsent } from './json'
+import { ignoreBadDocument, parserOf, putDocument, putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
 import type { ObjectStore } from './store'
 
@@ -33,7 +33,7 @@ export async function readLine(store: ObjectStore): Promise<Line> {
   for await (const { key, modifiedAtMs } of store.list(layout.waiting())) {
     const [first, second = '', third, backends = ''] = key.slice(layout.waiting().length).split('.')
     if (first === 'turn') line.turns.push({ key, wish: second, takenAtMs: modifiedAtMs })
-    else if (third !== undefined)
+    else if (third !== undefined && /^\d{15}$/.test(first!))
       line.waiters.push({
         key,
         sinceMs: Number(first),
@@ -122,8 +122,9 @@ export async function giveTurnBack(store: ObjectStore, { wish, jobId }: Waiter):
   if ((await holderOf(store, turnKey(wish))) === jobId) await store.delete(turnKey(wish))
 }
 
-/** The job that has a turn. */
+const parseTurn = parserOf<{ jobId: string }>('a turn', ({ jobId }) => typeof jobId === 'string')
+
+/** The job that has a turn; undefined for an unreadable one, which ends by its age. */
 export async function holderOf(store: ObjectStore, key: string): Promise<string | undefined> {
-  const body = await store.get(key)
-  return body === undefined ? undefined : (JSON.parse(body.toString('utf8')) as { jobId?: string }).jobId
+  return (await readDocument(store, key, parseTurn).catch(ignoreBadDocument))?.jobId
 }

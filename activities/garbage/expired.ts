@@ -4,8 +4,10 @@ import type { IssuedRunnerOrder } from '../../core/documents'
 import type { OwnedResource } from '../../core/handle'
 import type { GarbageVerdict } from '../../core/messages'
 import { parseAttemptId } from '../../core/queues'
+import { messageOf } from '../../core/errors'
 import { formatDuration } from '../../core/time/time'
 import { leaseOverAtMs } from '../../planner/policy/liveness'
+import { isUnreadable } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { readRecords } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
@@ -35,7 +37,11 @@ export async function endExpired(
     // The provider's filter is not trusted for terminations.
     if (resource.owner.deployment !== deployment) continue
     // Machines are judged one by one, so that the facts are only a moment old when a machine is ended.
-    const verdict = await judge(deps, resource, { isDryRun, signal })
+    const verdict = await judge(deps, resource, { isDryRun, signal }).catch((error: unknown) => {
+      // A damaged document concerns one machine, which is named and kept.
+      if (!isUnreadable(error)) throw error
+      return { action: 'kept' as const, reason: `the end of its lease is unknown: ${messageOf(error)}` }
+    })
     verdicts.push({ ...factsOf(backend, resource), ...verdict })
   }
   return [...verdicts, ...places.hidden()]

@@ -140,7 +140,7 @@ async function isTooLate(
   documents: AttemptDocuments,
 ): Promise<boolean> {
   if (launchPace === undefined) return false
-  const issuedAtMs = (await documents.readOrder())?.issuedAtMs
+  const issuedAtMs = await documents.orderedAtMs()
   if (issuedAtMs === undefined) return false
   return now() - issuedAtMs > Math.min(SENT_WITHIN_MS, runner.startWithinMs / 2)
 }

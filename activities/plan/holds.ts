@@ -8,6 +8,7 @@ import {
   type NamedReservation,
   type ReservationHold,
 } from '../../core/reservation/hold'
+import { Gaps } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { eachOf } from '../../storage/parallel'
 import { RESOLVED_SEQ } from '../../storage/record'
@@ -66,16 +67,18 @@ async function namingJobs(store: ObjectStore, self: string): Promise<{ jobId: st
 
 /**
  * Returns the holder of a reservation. A claim counts more than the purpose of the purchase, because a reservation may serve another
- * request later.
+ * request later. With an unreadable document, the places are kept for an unknown owner, and other reservations are not affected.
  */
 async function holdOf(
   store: ObjectStore,
   { backend, reservationId, reservation }: Offer,
   nowMs: number,
 ): Promise<ReservationHold | undefined> {
-  const intent = (await claimOf(store, { backend, ownedId: reservationId! })) ?? reservation!.intent
+  const gaps = new Gaps()
+  const claim = await gaps.read('claim', () => claimOf(store, { backend, ownedId: reservationId! }))
+  const intent = claim ?? reservation!.intent ?? (gaps.isEmpty ? undefined : reservationId!)
   if (intent === undefined) return undefined
-  const holder = (await readHolder(store, intent)) ?? {}
+  const holder = (await gaps.read('holder', () => readHolder(store, intent))) ?? {}
   const { awaited } = holder as ReservationHold
   const isAwaited = awaited !== undefined && (await isToCome(store, awaited, nowMs))
   return { reservation: intent, ...(isAwaited ? holder : without(holder as ReservationHold, ['awaited'])) }
@@ -88,7 +91,8 @@ async function isToCome(
   nowMs: number,
 ): Promise<boolean> {
   if (nowMs >= untilMs || (await store.head(layout.record(jobId, RESOLVED_SEQ))) !== undefined) return false
-  return !(await hasRunEnded(store, schedule, run))
+  // Without a readable end, the job counts as still to come.
+  return (await new Gaps().read(run, () => hasRunEnded(store, schedule, run))) !== true
 }
 
 /** Returns facts about a reservation that a job names, if no offer belongs to it. */

@@ -82,11 +82,11 @@ export async function costOfUnseen(
   documents: AttemptDocuments,
   lastWordAtMs: number | undefined,
 ): Promise<number> {
-  const issued = await documents.readOrder()
-  if (issued === undefined || lastWordAtMs === undefined) return 0
+  const orderedAtMs = await documents.orderedAtMs()
+  if (orderedAtMs === undefined || lastWordAtMs === undefined) return 0
   const toAtMs = lastWordAtMs + timing.powerOffMs
   const usage = {
-    fromAtMs: issued.issuedAtMs,
+    fromAtMs: orderedAtMs,
     toAtMs,
     priceMicroUsdPerHour: order.priceMaxMicroUsdPerHour,
     billedAtLeastMs: Math.max(0, ...order.offers.map(({ billedAtLeastMs = 0 }) => billedAtLeastMs)),

@@ -74,7 +74,7 @@ async function fencedAtMs(
   handle: MachineHandle | undefined,
 ): Promise<number> {
   const lease = await documents.readLease()
-  const orderedAtMs = handle?.launchedAtMs ?? (await documents.readOrder())?.issuedAtMs
+  const orderedAtMs = handle?.launchedAtMs ?? (await documents.orderedAtMs())
   const renewedAtMs = lease?.renewedAtMs ?? orderedAtMs ?? 0
   const { queueMs } = order.runner
   return leaseOverAtMs({ timing, renewedAtMs, isLeaseFirst: lease === undefined, queueMs })

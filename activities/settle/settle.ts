@@ -2,6 +2,7 @@ import { BackendError } from '../../backends/errors'
 import type { AttemptTimes, SettleInput, Settlement } from '../../core/activities'
 import type { CheckpointNews } from '../../core/job/checkpoint'
 import { defined } from '../../core/defined'
+import { CODES } from '../../core/errors'
 import type { Beat, Diagnosis, Drain, RunnerResult } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
 import type { AttemptEnd } from '../../core/job/ledger'
@@ -223,7 +224,8 @@ function endOf(
     return isOurs && input.end !== null ? input.end : end
   }
   if (result !== undefined) {
-    return { kind: 'failed', isLaunched: true, failure: { class: 'unclassified', message: result.complaint } }
+    const failure = { class: 'damaged' as const, message: result.complaint, code: CODES.badDocument }
+    return { kind: 'failed', isLaunched: true, failure }
   }
   if (input.end !== null) return input.end
   if (first !== undefined && last?.state === 'gone')

@@ -203,7 +203,7 @@ export class BudgetWatch {
    * is later; for a machine that was queued, the beginning of its billing.
    */
   private async fromAtMs(): Promise<number> {
-    this.orderedAtMs ??= (await this.documents.readOrder().catch(() => undefined))?.issuedAtMs
+    this.orderedAtMs ??= await this.documents.orderedAtMs().catch(() => undefined)
     const beganAtMs = this.billedFromAtMs() ?? this.input.handle.launchedAtMs
     return Math.max(this.orderedAtMs ?? 0, beganAtMs - CLOCK_SLACK_MS)
   }

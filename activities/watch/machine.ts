@@ -330,7 +330,7 @@ export class MachineWatch {
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       if (error.code === CODES.badDocument) {
-        const failure = { class: 'unclassified' as const, message: error.message, code: CODES.badDocument }
+        const failure = { class: 'damaged' as const, message: error.message, code: CODES.badDocument }
         return { kind: 'over', end: { kind: 'failed', isLaunched: true, failure } }
       }
       evidence.storeFailedAtMs = this.checkedAtMs

@@ -159,7 +159,12 @@ function labelOf({ id, title }: CalendarLine): string {
 export function showCalendar(
   cli: Cli,
   lines: readonly CalendarLine[],
-  { fromMs, weeks, isICal }: { fromMs: number; weeks: number; isICal: boolean },
+  {
+    fromMs,
+    weeks,
+    isICal,
+    incomplete = null,
+  }: { fromMs: number; weeks: number; isICal: boolean; incomplete?: string | null },
 ): void {
   const { out } = cli
   if (isICal && !out.isJson) {
@@ -169,7 +174,8 @@ export function showCalendar(
     for (const { id } of spoilt) out.warn(`${oneLine(id)} is left out: it has no valid dates.`)
     return
   }
-  out.json({ fromMs, weeks, lines })
+  out.json({ fromMs, weeks, lines, incomplete })
+  if (lines.length === 0 && incomplete !== null) return
   if (lines.length === 0) return out.line(`Nothing is reserved or planned in ${weeks} weeks.`)
   const { titleWidth, weeksInPart } = calendarLayout(lines, {
     width: out.isTerminal ? out.width : Infinity,

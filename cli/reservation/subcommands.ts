@@ -2,7 +2,7 @@
 import type { Share } from '../../core/reservation/hold'
 import * as client from '../../client/reservation/reservations'
 import { CrucibleError } from '../../client/errors'
-import { showReservation, type ReservationView } from '../../client/reservation/views'
+import { openReservation, showReservation, type ReservationView } from '../../client/reservation/views'
 import { defined } from '../../core/defined'
 import { plural } from '../../core/plural'
 import { priceInWords } from '../../core/reservation/quote-words'
@@ -12,6 +12,7 @@ import { formatDuration, formatInstant } from '../../core/time/time'
 import type { Deadline } from '../../intake/units'
 import { instantOf } from '../kit/arguments'
 import type { Cli } from '../cli'
+import { tellGaps } from '../kit/gaps'
 import * as text from './text'
 
 /** The options of the command, of all its actions. */
@@ -54,11 +55,12 @@ export async function tell(
   { meant, options }: { meant: string; options: Options },
 ): Promise<void> {
   const context = cli.context()
-  const view = await showReservation(context, meant)
+  const open = action === 'reject' || action === 'release' ? await openReservation(context, meant) : undefined
+  const view = open === undefined ? await showReservation(context, meant) : { status: open, record: [] }
   const { id } = view.status
   switch (action) {
     case 'show':
-      return text.showReservationView(cli, view)
+      return text.showReservationView(cli, view, tellGaps(cli, context.gaps))
     case 'approve': {
       const { quote, state } = view.status
       if (quote !== undefined && state === 'awaiting-approval') {

@@ -18,7 +18,12 @@ export function showReservations(
   {
     reservations,
     surveys,
-  }: { reservations: KnownReservation[]; surveys: ({ backend: string } & CapacitySurvey)[] },
+    incomplete,
+  }: {
+    reservations: KnownReservation[]
+    surveys: ({ backend: string } & CapacitySurvey)[]
+    incomplete: string | null
+  },
 ): void {
   const { out } = cli
   const held = new Set(reservations.map(({ reservation }) => reservation?.id))
@@ -28,8 +33,9 @@ export function showReservations(
       .map((one) => ({ backend, ...one })),
   )
   const unseen = surveys.flatMap((survey) => survey.unseen)
-  out.json({ reservations, owned, unseen })
+  out.json({ reservations, owned, unseen, incomplete })
   if (reservations.some(({ state }) => state === null)) cli.saysUnknown()
+  if (reservations.length === 0 && owned.length === 0 && incomplete !== null) return
   if (reservations.length === 0 && owned.length === 0)
     return out.line(
       cli.asCalled('Nothing is reserved. See what is for sale with `crucible reservations offers`.'),
@@ -80,10 +86,10 @@ function rowOf({ out }: Cli, status: KnownReservation): string[] {
   ]
 }
 
-export function showReservationView(cli: Cli, view: ReservationView): void {
+export function showReservationView(cli: Cli, view: ReservationView, incomplete: string | null = null): void {
   const { out } = cli
   const { status, record } = view
-  out.json({ ...status, record })
+  out.json({ ...status, record, incomplete })
   if (status.state === null) cli.saysUnknown()
   const {
     id,

@@ -51,10 +51,11 @@ export function showCreated(cli: Cli, spec: RetrainSpec, created: ScheduleCreate
   for (const warning of warnings) out.warn(warning)
 }
 
-export function showList(cli: Cli, schedules: readonly ScheduleSummary[]): void {
+export function showList(cli: Cli, schedules: readonly ScheduleSummary[], incomplete: string | null): void {
   const { out } = cli
-  out.json({ schedules })
+  out.json({ schedules, incomplete })
   if (schedules.some(({ state }) => state === 'unknown')) cli.saysUnknown()
+  if (schedules.length === 0 && incomplete !== null) return
   if (schedules.length === 0)
     return out.line(
       cli.asCalled('No schedules yet. Create one with `crucible schedule create retrain.yaml`.'),
@@ -82,9 +83,9 @@ function resultInWords(state: ScheduleSummary['state'], last: RecordedRun | null
   return last.result?.state ?? (isKnown ? 'under way' : 'unknown')
 }
 
-export function showSchedule(cli: Cli, view: ScheduleView): void {
+export function showSchedule(cli: Cli, view: ScheduleView, incomplete: string | null): void {
   const { out } = cli
-  out.json({ ...view })
+  out.json({ ...view, incomplete })
   if (view.silentRuns === null || view.silentRuns > 0) cli.saysUnknown()
   const { name, state, revision, owner, spec, note, next, running, production, revisions } = view
   out.line(`${out.paint.bold(name)}  ${state}${note === null || state !== 'paused' ? '' : ` (${note})`}`)
@@ -148,10 +149,11 @@ export function productionInWords(production: PromotedModel | null): string {
   return `version ${seq}: ${jobId}, run ${run}${quality}, ${digest.slice(0, 12)}`
 }
 
-export function showHistory(cli: Cli, history: ScheduleHistory): void {
+export function showHistory(cli: Cli, history: ScheduleHistory, incomplete: string | null): void {
   const { out } = cli
-  out.json({ ...history })
+  out.json({ ...history, incomplete })
   const { name, runs, production, running } = history
+  if (runs.length === 0 && incomplete !== null) return
   if (runs.length === 0) return out.line(`${name} has not run yet.`)
   out.table(
     ['RUN', 'DATA FROM', 'TO', 'RESULT', 'QUALITY', 'COST', 'MODEL', 'TOOK'],

@@ -5,7 +5,13 @@ import { Gaps } from '../../storage/json'
 import { hasRecord } from '../../storage/record'
 import type { Checkpoint, CheckpointState, Evidence, Manifest } from '../../core/job/checkpoint'
 import { parseManifest } from '../../intake/documents'
-import { listCheckpoints, readManifest, verifyCheckpoint, type BadFile } from '../../storage/checkpoints'
+import {
+  isManifestOf,
+  listCheckpoints,
+  readManifest,
+  verifyCheckpoint,
+  type BadFile,
+} from '../../storage/checkpoints'
 import { eachOf } from '../../storage/parallel'
 import type { Context } from '../context'
 import { CrucibleError } from '../errors'
@@ -98,5 +104,6 @@ async function manifestOf(
   jobId: string,
   checkpoint: Checkpoint,
 ): Promise<Manifest | undefined> {
-  return new Gaps().read('', () => readManifest(store, { jobId, checkpoint }, parseManifest))
+  const manifest = await new Gaps().read('', () => readManifest(store, { jobId, checkpoint }, parseManifest))
+  return manifest !== undefined && isManifestOf(manifest, jobId, checkpoint) ? manifest : undefined
 }

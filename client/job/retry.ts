@@ -1,31 +1,36 @@
 import type { Client } from '@temporalio/client'
 import { RETRY_SIGNAL, type UpdateReceipt } from '../../core/messages'
-import { attemptWorkflowId, jobWorkflowId } from '../../core/queues'
+import type { JobState } from '../../core/job/job'
+import { jobWorkflowId } from '../../core/queues'
+import { eachOf } from '../../storage/parallel'
+import { stateInTemporal } from '../attributes'
 import type { Context } from '../context'
-import { CrucibleError, isTemporals } from '../errors'
-import { readView } from './read-view'
+import { isTemporals } from '../errors'
+import { whyUnknown } from '../updates'
 import { waitingForRetry } from './workflow-state'
 
 /**
- * Skips the current pauses of a job and its newest attempt: the pause before the next attempt, and Temporal's pauses between two
- * tries of an activity. Throws `failed` if the job is over.
+ * Skips the current pauses of a job and its attempt: the pause before the next attempt, and Temporal's pauses between two tries of an
+ * activity. Asks Temporal alone, since a store that is away is what most retries wait for. Throws `failed` if the job is over.
  */
 export async function retryNow(context: Context, jobId: string): Promise<UpdateReceipt> {
-  const { attemptsTotal, state } = await readView(context, jobId)
   const client = await context.temporal()
   const job = await tryAgain(client, jobWorkflowId(jobId))
-  if (job === undefined) throw new CrucibleError('failed', `${jobId} is over: nothing to retry.`)
-  const attempt = attemptsTotal === 0 ? [] : await tryAgain(client, attemptWorkflowId(jobId, attemptsTotal))
-  const retried = [...job, ...(attempt ?? [])]
+  if (job === undefined) throw await whyUnknown(context, jobId)
+  const attempts = await eachOf(job.childIds, (workflowId) => tryAgain(client, workflowId))
+  const retried = [job, ...attempts].flatMap((one) => one?.names ?? [])
   if (retried.length > 0) return { message: `Retrying now: ${retried.join(', ')}.` }
-  const isAtWork = state === 'running'
+  const isAtWork = job.state === 'running'
   return {
     message: isAtWork ? 'Nothing waits for a retry: the job is running.' : 'Asked to continue immediately.',
   }
 }
 
-/** The activities that are retried immediately; `undefined` if the workflow is closed. */
-async function tryAgain(client: Client, workflowId: string): Promise<string[] | undefined> {
+/** The names of the activities that are retried immediately, with facts of the workflow; `undefined` if it is closed. */
+async function tryAgain(
+  client: Client,
+  workflowId: string,
+): Promise<{ names: string[]; childIds: string[]; state: JobState | undefined } | undefined> {
   const handle = client.workflow.getHandle(workflowId)
   try {
     await handle.signal(RETRY_SIGNAL)
@@ -33,7 +38,8 @@ async function tryAgain(client: Client, workflowId: string): Promise<string[] | 
     if (isTemporals(error, 'WorkflowNotFoundError')) return undefined
     throw error
   }
-  const pending = waitingForRetry(await handle.describe())
+  const described = await handle.describe()
+  const pending = waitingForRetry(described)
   for (const { activityId } of pending) {
     await client.workflowService.resetActivity({
       namespace: client.options.namespace,
@@ -42,5 +48,6 @@ async function tryAgain(client: Client, workflowId: string): Promise<string[] | 
       identity: client.options.identity,
     })
   }
-  return pending.map(({ name }) => name)
+  const childIds = (described.raw.pendingChildren ?? []).flatMap(({ workflowId: id }) => id ?? [])
+  return { names: pending.map(({ name }) => name), childIds, state: stateInTemporal(described)?.state }
 }

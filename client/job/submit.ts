@@ -1,4 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto'
+import type { Client } from '@temporalio/client'
 import { TypedSearchAttributes } from '@temporalio/common'
 import { makeJobId } from '../../core/ids'
 import { codeDigest, type JobSpec } from '../../core/job/job'
@@ -15,7 +16,9 @@ import { checkpointAdvice } from './checkpoint-advice'
 import type { Context } from '../context'
 import { checkSameDeployment, deploymentForWriting } from '../deployment'
 import { messageOf } from '../../core/errors'
-import { CrucibleError, GRPC, grpcCodeOf, isTemporals } from '../errors'
+import { SECOND_MS } from '../../core/time/time'
+import { withLimit } from '../deadline'
+import { CrucibleError, GRPC, grpcCodeOf, isTemporals, toCrucibleError } from '../errors'
 import { sourceOf } from './go-on'
 import { submissionOf } from './history'
 import { uiUrlOf } from './read-view'
@@ -65,7 +68,8 @@ export async function submit(context: Context, submission: Submission): Promise<
   if (submission.id !== undefined) checkId(submission.id)
   const secrets = secretsOf(context, spec)
   // Requested before anything is written anywhere.
-  await checkSameDeployment(context, await context.temporal())
+  const client = await context.temporal()
+  await withLimit(client, ANSWER_LIMIT_MS, () => checkSameDeployment(context, client))
   const source = from === undefined || isFresh ? undefined : await sourceOf(context, from)
   const id = submission.id ?? (await freshId(context, spec.name))
   const code = await codeFor(context, submission)
@@ -158,6 +162,22 @@ const NONCE_BYTES = 16
 /** Returns the workflow's run; undefined if an earlier call has started it. */
 async function start(context: Context, input: JobInput): Promise<string | undefined> {
   const client = await context.temporal()
+  try {
+    return await withLimit(client, ANSWER_LIMIT_MS, () => startOn(client, input))
+  } catch (error) {
+    if (toCrucibleError(error).kind !== 'unavailable' || error instanceof CrucibleError) throw error
+    throw new CrucibleError(
+      'unavailable',
+      `The Temporal server does not answer, so it is unknown whether it started ${input.jobId}.`,
+      { hint: `Submit again with --id ${input.jobId}: the job is started once.`, cause: error },
+    )
+  }
+}
+
+/** A server on a full disk answers nothing, or after minutes. */
+const ANSWER_LIMIT_MS = 20 * SECOND_MS
+
+async function startOn(client: Client, input: JobInput): Promise<string | undefined> {
   const { spec, owner } = input
   try {
     const { firstExecutionRunId } = await client.workflow.start(WORKFLOW_TYPES.job, {

@@ -149,12 +149,12 @@ function incompleteIn({ unreadable = [], newest, lost = null }: SummaryFacts): s
 /** Documents that a remark lists. */
 const NAMED_MAX = 5
 
-/** Says which documents of a job cannot be read; null without any. */
-export function gapsInWords(names: readonly string[]): string | null {
+/** Says which documents of a job, or of another thing, cannot be read; null without any. */
+export function gapsInWords(names: readonly string[], of = ' of the job'): string | null {
   if (names.length === 0) return null
   const more = names.length > NAMED_MAX ? [`${names.length - NAMED_MAX} more`] : []
   const shown = [...names.slice(0, NAMED_MAX), ...more].join(', ')
-  return `Documents of the job cannot be read, and what only they contain is unknown: ${shown}.`
+  return `Documents${of} cannot be read, and what only they contain is unknown: ${shown}.`
 }
 
 /** The warning of an attempt, unless it has ended with it. */

@@ -19,11 +19,11 @@ import {
   type ExtendReservationUpdate,
   type ResizeReservationUpdate,
 } from '../../core/reservation/reserving'
-import { readReservationEntries } from '../../storage/reservations'
+import { hasReservation } from '../../storage/reservations'
 import type { Context } from '../context'
 import { checkId } from './reserve'
 import { CrucibleError, isTemporals } from '../errors'
-import { findReservation, showReservation } from './views'
+import { findReservation, openReservation, showReservation } from './views'
 import { UPDATE_LIMIT_MS } from '../updates'
 
 /** Buys the offer that is shown now. Throws `failed` if nothing waits for approval. */
@@ -45,7 +45,7 @@ export async function rejectReservation(
   meant: string,
   reason?: string,
 ): Promise<UpdateReceipt> {
-  return tell(context, await findReservation(context, meant), {
+  return tell(context, await openId(context, meant), {
     name: REJECT_UPDATE,
     update: defined({ reason }),
   })
@@ -103,8 +103,8 @@ export async function splitReservation(
 ): Promise<UpdateReceipt & { newId: string }> {
   checkId(id)
   const source = await findReservation(context, meant)
-  const [first] = await readReservationEntries(context.store, id)
-  if (first !== undefined) return { newId: id, message: `${id} already exists; nothing more was split.` }
+  if (await hasReservation(context.store, id))
+    return { newId: id, message: `${id} already exists; nothing more was split.` }
   const receipt = await tell(context, source, {
     name: SPLIT_RESERVATION_UPDATE,
     update: { count, newId: id },
@@ -117,10 +117,15 @@ export async function releaseReservation(
   meant: string,
   chargeMaxMicroUsd: number,
 ): Promise<UpdateReceipt> {
-  return tell(context, await findReservation(context, meant), {
+  return tell(context, await openId(context, meant), {
     name: RELEASE_UPDATE,
     update: { chargeMaxMicroUsd },
   })
+}
+
+/** For requests that end spending: the store may be away or damaged. */
+async function openId(context: Context, meant: string): Promise<string> {
+  return (await openReservation(context, meant))?.id ?? findReservation(context, meant)
 }
 
 /** A purchase takes longer than an answer of a worker. */

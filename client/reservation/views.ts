@@ -1,7 +1,7 @@
 /** State of requests for reserved capacity. */
 import { withLimit } from '../deadline'
 import { without } from '../../core/defined'
-import { reservationWorkflowId } from '../../core/queues'
+import { reservationWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
 import {
   isReservationFinal,
   RESERVATION_QUERY,
@@ -11,10 +11,13 @@ import {
 import type { HoldOutcome, ReservationEntry } from '../../core/reservation/activities'
 import { isOpenStatus } from '../../core/workflow-status'
 import { eachOf } from '../../storage/parallel'
+import { Gaps } from '../../storage/json'
 import { readReservationEntries, reservationIds } from '../../storage/reservations'
 import type { Context } from '../context'
 import type { MicroUsd } from '../../core/money/money'
 import { CrucibleError, isTemporals, toCrucibleError } from '../errors'
+import { noteGaps } from '../job/list-gaps'
+import { gapsInWords } from '../job/view'
 import { UPDATE_LIMIT_MS } from '../updates'
 
 /** State of a reservation. Without a workflow that answers, unknown values are null. @experimental */
@@ -33,10 +36,15 @@ export interface ReservationView {
   record: ReservationEntry[]
 }
 
-/** Returns all reservations of the store, the newest first. Closed ones come from the record alone. */
+/**
+ * Returns all reservations of the store, the newest first. Closed ones come from the record alone. `context.gaps` names the documents that
+ * cannot be read; a reservation without anything readable is missing.
+ */
 export async function listReservations(context: Context): Promise<KnownReservation[]> {
   const ids = await reservationIds(context.store)
-  const views = await eachOf(ids, (id) => readReservation(context, id))
+  const gaps = new Gaps()
+  const views = await eachOf(ids, (id) => readReservation(context, id, gaps))
+  noteGaps(context, gaps)
   return views
     .filter((view) => view !== undefined)
     .map(({ status }) => status)
@@ -46,10 +54,40 @@ export async function listReservations(context: Context): Promise<KnownReservati
 /** Returns one reservation by its id or a prefix of it. Throws `not-found` and `usage`. */
 export async function showReservation(context: Context, meant: string): Promise<ReservationView> {
   const id = await findReservation(context, meant)
-  const view = await readReservation(context, id)
+  const gaps = new Gaps()
+  const view = await readReservation(context, id, gaps)
+  noteGaps(context, gaps)
   if (view !== undefined) return view
-  throw unknown(meant)
+  if (gaps.isEmpty) throw unknown(meant)
+  throw new CrucibleError(
+    'unavailable',
+    `${gapsInWords(gaps.names, '')} Temporal does not know ${id} either.`,
+  )
 }
+
+/**
+ * Returns an open reservation whose worker answers, without a request to the store: a command that ends spending needs nothing else.
+ * `undefined` if Temporal alone does not tell which one is meant.
+ */
+export async function openReservation(
+  context: Context,
+  meant: string,
+): Promise<ReservationStatus | undefined> {
+  if (!/^[\w.-]+$/.test(meant)) return undefined
+  const client = await context.temporal()
+  const query = `WorkflowType = '${WORKFLOW_TYPES.reserveCapacity}' AND WorkflowId STARTS_WITH '${reservationWorkflowId(meant)}' AND ExecutionStatus = 'Running'`
+  const ids: string[] = []
+  for await (const { workflowId } of client.workflow.list({ query, pageSize: OPEN_MAX })) {
+    ids.push(workflowId.slice(reservationWorkflowId('').length))
+    if (ids.length === OPEN_MAX) break
+  }
+  const id = ids.includes(meant) || ids.length === 0 ? meant : ids.length === 1 ? ids[0]! : undefined
+  const status = id === undefined ? 'gone' : await liveStatus(context, id)
+  return typeof status === 'string' || isReservationFinal(status.state) ? undefined : status
+}
+
+/** Candidates that a beginning of an id may have. */
+const OPEN_MAX = 10
 
 export async function findReservation({ store }: Context, meant: string): Promise<string> {
   const ids = await reservationIds(store)
@@ -68,14 +106,18 @@ function unknown(meant: string): CrucibleError {
   })
 }
 
-async function readReservation(context: Context, id: string): Promise<ReservationView | undefined> {
-  const record = await readReservationEntries(context.store, id)
-  const [first, last] = [record[0], record.at(-1)]
+async function readReservation(
+  context: Context,
+  id: string,
+  gaps: Gaps,
+): Promise<ReservationView | undefined> {
+  const record = await readReservationEntries(context.store, id, gaps)
+  const first = record.find(({ kind }) => kind === 'requested')
+  const last = record.at(-1)
   if (last?.kind === 'over') return { status: last.data as ReservationStatus, record }
   const live = await liveStatus(context, id)
   if (live !== 'silent' && live !== 'gone') return { status: live, record }
-  const status = first?.kind === 'requested' ? silentStatus(first, record, live) : undefined
-  return status && { status, record }
+  return first && { status: silentStatus(first, record, live), record }
 }
 
 /** Why a workflow does not answer: no worker does, or the server does not have it. */

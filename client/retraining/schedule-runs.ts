@@ -15,18 +15,21 @@ import type { PromotedModel, RetrainSpec } from '../../core/retraining/retrainin
 import { eachOf } from '../../storage/parallel'
 import {
   readProduction,
-  readRevisions,
   readRuns,
   scheduleNames,
+  surveyRevisions,
   type RecordedRun,
   type ScheduleRevision,
 } from '../../storage/schedules'
+import { Gaps } from '../../storage/json'
+import { layout } from '../../storage/layout'
 import { putPause, type PauseMark } from '../../storage/schedule-permits'
 import type { Context } from '../context'
 import { CrucibleError, isTemporals, toCrucibleError } from '../errors'
 import { permitted } from './permits'
 import { handleOf, heldSchedule, type ScheduleState } from './schedule-handles'
-import { currentOf } from './schedules'
+import { noteGaps } from '../job/list-gaps'
+import { checkSchedule, currentOf } from './schedules'
 import { UPDATE_LIMIT_MS } from '../updates'
 
 /** @experimental */
@@ -40,19 +43,31 @@ export interface ScheduleSummary {
   last: RecordedRun | null
 }
 
-/** Returns all schedules, by name. */
+/**
+ * Returns all schedules, by name. `context.gaps` names the documents that cannot be read; a schedule without a readable revision is missing,
+ * and the newest readable one stands for a damaged one.
+ */
 export async function listSchedules(context: Context): Promise<ScheduleSummary[]> {
   const names = await scheduleNames(context.store)
+  const gaps = new Gaps()
   const found = await eachOf(names, async (name) => {
-    const newest = (await readRevisions(context.store, name)).at(-1)
-    return newest === undefined || newest.kind === 'deleted' ? undefined : summaryOf(context, newest)
+    const newest = (await surveyRevisions(context.store, name, gaps)).at(-1)
+    return newest === undefined || newest.kind === 'deleted' ? undefined : summaryOf(context, newest, gaps)
   })
+  noteGaps(context, gaps)
   return found.filter((summary) => summary !== undefined)
 }
 
-async function summaryOf(context: Context, { revision, input }: ScheduleRevision): Promise<ScheduleSummary> {
+async function summaryOf(
+  context: Context,
+  { revision, input }: ScheduleRevision,
+  gaps: Gaps,
+): Promise<ScheduleSummary> {
   const { schedule: name, spec, owner } = input
-  const [held, [last]] = await Promise.all([heldOrUnknown(context, name), readRuns(context.store, name, 1)])
+  const [held, [last]] = await Promise.all([
+    heldOrUnknown(context, name),
+    readRuns(context.store, { schedule: name, count: 1 }, gaps),
+  ])
   const [next] = nextRuns(spec, context.now(), 1).runs
   return { name, revision, owner, state: stateOf(held), next: next ?? null, last: last ?? null }
 }
@@ -92,15 +107,18 @@ export interface ScheduleView extends ScheduleSummary {
 }
 
 export async function showSchedule(context: Context, name: string): Promise<ScheduleView> {
-  const current = await currentOf(context, name)
+  const gaps = new Gaps()
+  const current = await currentOf(context, name, gaps)
   const { spec } = current.input
   const [summary, held, revisions] = await Promise.all([
-    summaryOf(context, current),
+    summaryOf(context, current, gaps),
     heldOrUnknown(context, name),
-    readRevisions(context.store, name),
+    surveyRevisions(context.store, name, new Gaps()),
   ])
   const known = held === 'unknown' ? undefined : held
   const running = (await runningOf(context, known)).map(({ status }) => status)
+  const production = await productionOf(context, spec, gaps)
+  noteGaps(context, gaps)
   return {
     ...summary,
     spec,
@@ -110,13 +128,19 @@ export async function showSchedule(context: Context, name: string): Promise<Sche
     skipped: known === undefined ? null : { overlapped: known.overlapped, missed: known.missed },
     running,
     silentRuns: known === undefined ? null : known.running.length - running.length,
-    production: await productionOf(context, spec),
+    production,
     revisions: revisions.map(({ revision, atMs, by, kind }) => ({ revision, atMs, by, kind })),
   }
 }
 
-async function productionOf(context: Context, { promotion }: RetrainSpec): Promise<PromotedModel | null> {
-  return promotion === undefined ? null : ((await readProduction(context.store, promotion.model)) ?? null)
+async function productionOf(
+  { store }: Context,
+  { promotion }: RetrainSpec,
+  gaps: Gaps,
+): Promise<PromotedModel | null> {
+  if (promotion === undefined) return null
+  const { model } = promotion
+  return (await gaps.read(layout.models(model), () => readProduction(store, model))) ?? null
 }
 
 interface RunningRun {
@@ -155,22 +179,27 @@ export async function scheduleHistory(
   name: string,
   count: number,
 ): Promise<ScheduleHistory> {
-  const newest = (await readRevisions(context.store, name)).at(-1)
-  const { input } = newest ?? (await currentOf(context, name))
+  const gaps = new Gaps()
+  const newest = (await surveyRevisions(context.store, name, gaps)).at(-1)
+  const { input } = newest ?? (await currentOf(context, name, gaps))
   const held = await heldOrUnknown(context, name)
+  const runs = await readRuns(context.store, { schedule: name, count }, gaps)
+  const production = await productionOf(context, input.spec, gaps)
+  noteGaps(context, gaps)
   return {
     name,
-    production: await productionOf(context, input.spec),
+    production,
     running: (await runningOf(context, held === 'unknown' ? undefined : held)).map(({ status }) => status),
-    runs: await readRuns(context.store, name, count),
+    runs,
   }
 }
 
 /** Stops new runs. The store has the pause too, so that it holds against a request to Temporal without the deployment's key. */
 export async function pauseSchedule(context: Context, name: string, note: string): Promise<void> {
-  await currentOf(context, name)
-  await putPause(context.store, name, pauseMark(context, 'paused'))
+  await checkSchedule(context, name)
+  // Temporal first: it starts no run from then on, whatever happens to the store.
   await handleOf(await context.temporal(), name).pause(note)
+  await putPause(context.store, name, pauseMark(context, 'paused'))
 }
 
 export async function resumeSchedule(context: Context, name: string, note: string): Promise<void> {

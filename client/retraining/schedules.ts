@@ -8,10 +8,16 @@ import { codeDigest } from '../../core/job/job'
 import type { RetrainInput } from '../../core/retraining/run'
 import type { RetrainSpec } from '../../core/retraining/retraining'
 import type { Retrain } from '../../intake/retrain'
-import { asStored, isStoredAlike } from '../../storage/json'
+import { asStored, Gaps, isStoredAlike } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import type { ObjectStore } from '../../storage/store'
-import { putRevision, readRevisions, type ScheduleRevision } from '../../storage/schedules'
+import {
+  newestRevision,
+  putRevision,
+  readRevisions,
+  surveyRevisions,
+  type ScheduleRevision,
+} from '../../storage/schedules'
 import { ensureDeploymentKey, scheduleKey, sealSecrets, type SecretValues } from '../../storage/secrets'
 import { codeOf, NO_CODE, type Code } from '../job/bundle'
 import { secretValues, surprisingValues, type SecretOwner } from '../job/secrets'
@@ -20,7 +26,8 @@ import { checkSameDeployment, deploymentForWriting } from '../deployment'
 import { CrucibleError } from '../errors'
 import { workflowPagesOf } from '../job/read-view'
 import { permitted } from './permits'
-import { establish, handleOf, isNamed, scheduleOf, withStamp } from './schedule-handles'
+import { gapsInWords } from '../job/view'
+import { establish, handleOf, heldSchedule, isNamed, scheduleOf, withStamp } from './schedule-handles'
 
 /** @experimental */
 export interface ScheduleSubmission {
@@ -178,13 +185,33 @@ export async function renewSecrets(
   return { revision: revision.revision, secrets: input.secrets }
 }
 
-/** Returns the newest revision. Throws `not-found` if the schedule does not exist. */
-export async function currentOf(context: Context, name: string): Promise<ScheduleRevision> {
-  const newest = /^[a-z0-9-]+$/.test(name) ? (await readRevisions(context.store, name)).at(-1) : undefined
+/**
+ * Returns the newest revision; for a reader who names what cannot be read, the newest readable one. Throws `not-found` if the schedule does
+ * not exist.
+ */
+export async function currentOf(context: Context, name: string, gaps?: Gaps): Promise<ScheduleRevision> {
+  const { store } = context
+  const revisions = !/^[a-z0-9-]+$/.test(name)
+    ? []
+    : gaps === undefined
+      ? await readRevisions(store, name)
+      : await surveyRevisions(store, name, gaps)
+  const newest = revisions.at(-1)
   if (newest !== undefined && newest.kind !== 'deleted') return newest
+  if (newest === undefined && gaps?.isEmpty === false)
+    throw new CrucibleError('unavailable', gapsInWords(gaps.names, '')!)
   throw new CrucibleError('not-found', `There is no schedule ${name}.`, {
     hint: 'See them with `crucible schedule list`.',
   })
+}
+
+/**
+ * Throws `not-found` for an unknown schedule. For a command that ends spending: a store that is away or damaged does not say that a schedule
+ * is unknown, and Temporal decides.
+ */
+export async function checkSchedule(context: Context, name: string): Promise<void> {
+  const isHeld = (await heldSchedule(context, name).catch(() => undefined)) !== undefined
+  if (!isHeld) await currentOf(context, name, new Gaps())
 }
 
 /** Starts runs now for the windows that opened from `fromMs` to `toMs`, and returns them. */
@@ -236,13 +263,15 @@ const BACKFILL_MAX = 12
 
 export async function deleteSchedule(context: Context, name: string): Promise<void> {
   const { store, config } = context
-  const { input, revision } = await currentOf(context, name)
   const client = await context.temporal()
+  // Temporal first: it starts no run from then on, whatever happens to the store.
   await handleOf(client, name)
     .delete()
     .catch((error: unknown) => {
       if (!isNamed(error, 'ScheduleNotFoundError')) throw error
     })
+  const { input } = await currentOf(context, name, new Gaps())
+  const revision = await newestRevision(store, name)
   for (let each = 1; each <= revision; each++) await store.delete(layout.scheduleSecrets(name, each))
   await putRevision(store, {
     revision: revision + 1,

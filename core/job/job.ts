@@ -195,6 +195,7 @@ export const JOB_REASONS = [
   'quota',
   'auth',
   'invalid',
+  'damaged',
   'unclassified',
 ] as const
 /** @public */

@@ -64,7 +64,7 @@ export interface Ledger {
   attempts: number
   failures: number
   interruptions: number
-  /** Consecutive failures that are unclassified, or that exhausted a machine's retries. */
+  /** Consecutive failures that are unclassified or of damaged documents, or that exhausted a machine's retries. */
   unclassified: number
   /** Consecutive launches without a machine. */
   misses: number

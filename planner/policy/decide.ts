@@ -53,12 +53,16 @@ export function decide(facts: Facts): Verdict {
 }
 
 /**
- * A few of these in a row stop the job: unclassified failures, and failures that wasted a paid machine (such as a registry that
+ * A few of these in a row stop the job: unclassified failures, damaged documents, and failures that wasted a paid machine (such as a registry that
  * does not answer).
  */
 function isCounted(end: AttemptEnd): boolean {
   if (end.kind !== 'failed') return false
-  return end.failure.class === 'unclassified' || (end.failure.class === 'transient' && end.isLaunched)
+  const { class: failureClass } = end.failure
+  return (
+    ['unclassified', 'damaged'].includes(failureClass) ||
+    (end.failure.class === 'transient' && end.isLaunched)
+  )
 }
 
 /** Ends a job that had to save and stop, unless its last attempt succeeded. */
@@ -190,10 +194,11 @@ function afterFailure(
       if (ledger.failures > facts.policy.failuresMax)
         return finish('failed', 'workload-failed', explain(failure))
       return again('workload-failed', explain(failure), { afterMs: backoff(ledger.failures) })
+    case 'damaged':
     case 'unclassified':
       ledger.unclassified += 1
       if (ledger.unclassified > facts.policy.unclassifiedMax)
-        return finish('failed', 'unclassified', explain(failure))
+        return finish('failed', failure.class, explain(failure))
       return again('machine-lost', explain(failure), { afterMs: backoff(ledger.unclassified) })
     case 'expired':
       return again('launch-refused', explain(failure), { avoid: avoid('capacity', AVOID_ENDED_MS) })

@@ -95,12 +95,41 @@ describe('a collection without a server', () => {
   it('gives a machine that may have waited in a queue the longest wait in addition', async () => {
     const queueMs = 20 * MINUTE_MS
     const order = await ordered()
-    await documentsOf({ ...order, attempt: 2 }).putOrder({ ...order.runner, attempt: 2, queueMs })
+    await documentsOf({ ...order, attempt: 2 }).putOrder({
+      ...order.runner,
+      attempt: 2,
+      attemptId: attemptIdOf(order.jobId, 2),
+      queueMs,
+    })
     world.buy({ ...order, attempt: 2, attemptId: attemptIdOf(order.jobId, 2), token: 'second' })
     storeMs += TIMING.startWithinMs + HOUR_MS + STOPPED_MS + MINUTE_MS
     expect(await collect()).toMatchObject([{ action: 'ended' }, { action: 'kept' }])
     storeMs += queueMs
     expect(await collect()).toMatchObject([{ action: 'ended' }])
+  })
+
+  it('names and keeps a machine whose order or record is damaged, and ends the others', async () => {
+    const [damaged, unrecorded] = [await ordered('job-b'), await ordered('job-c')]
+    await ordered('job-a')
+    await store.put(layout.order(damaged.jobId, 1), '{"leaseMs":')
+    await store.put(layout.record(unrecorded.jobId, 0), '[42]')
+    storeMs += 10 * HOUR_MS
+    const verdicts = await collect()
+    const reason = (key: string) =>
+      expect.stringContaining(`end of its lease is unknown: The document ${key}`)
+    expect(verdicts).toEqual([
+      expect.objectContaining({
+        action: 'kept',
+        owner: 'job-b-1',
+        reason: reason('jobs/job-b/attempts/1/order'),
+      }),
+      expect.objectContaining({
+        action: 'kept',
+        owner: 'job-c-1',
+        reason: reason('jobs/job-c/record/000000'),
+      }),
+      expect.objectContaining({ action: 'ended', owner: 'job-a-1' }),
+    ])
   })
 
   it('lets an unreadable lease count as one that was just given', async () => {

@@ -8,6 +8,7 @@ import type { AwaitedJob, ReservationHolder } from '../../core/reservation/hold'
 import type { RecordEntryOf } from '../../core/job/record'
 import { HOUR_MS, SECOND_MS } from '../../core/time/time'
 import { wishNamed } from '../../core/job/waiting'
+import { layout } from '../../storage/layout'
 import { RESOLVED_SEQ, putRecord } from '../../storage/record'
 import { claimReservation, putHolder, putReservationEntry } from '../../storage/reservations'
 import { putRunEntry } from '../../storage/schedules'
@@ -63,6 +64,14 @@ describe('the holder of a place', () => {
   it('is missing where no wish holds it, and has no owner where that is not on record', async () => {
     expect((await held()).hold).toBeUndefined()
     expect((await held({ intent: 'res-1' })).hold).toEqual({ reservation: 'res-1' })
+  })
+
+  it('is unknown where a document about it is damaged, which keeps its places and hinders no other job', async () => {
+    await putHolder(store, 'res-1', ALICE)
+    await store.put(layout.reservationHolder('res-1'), '{"owner"')
+    expect((await held({ intent: 'res-1' })).hold).toEqual({ reservation: 'res-1' })
+    await store.put(layout.reservationClaim('ec2', 'cr-1'), '[42]')
+    expect((await held()).hold).toEqual({ reservation: 'cr-1' })
   })
 
   it('stays the first that was recorded', async () => {

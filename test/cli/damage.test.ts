@@ -3,12 +3,16 @@ import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { WorkflowNotFoundError, type Client } from '@temporalio/client'
 import { Context } from '../../client/context'
+import { checkpointId, type Manifest } from '../../core/job/checkpoint'
 import { HOUR_MS, MINUTE_MS } from '../../core/time/time'
-import { layout } from '../../storage/layout'
+import { layout, manifestName } from '../../storage/layout'
+import type { ObjectStore } from '../../storage/store'
 import { noteSubmission } from '../../storage/submissions'
 import { ClientWorld, JOB, machineOf, NOW, SPEC, statusOf } from '../client/world'
+import { COMPLETE } from '../support/manifests'
 import { STORE_OWNER } from '../support/marked-store'
 import { chosen } from '../support/selection'
+import { DAMAGES, RAW } from './damages'
 import { World } from './outside'
 
 /**
@@ -17,30 +21,6 @@ import { World } from './outside'
  */
 
 const OTHER = 'job-other'
-const RANDOM = Buffer.from(Array.from({ length: 64 }, (_, index) => 0x80 | ((index * 151 + 29) % 128)))
-
-type Damage = (path: string, before: Buffer) => Promise<void>
-
-const DAMAGES: Record<string, Damage> = {
-  missing: (path) => rm(path),
-  empty: (path) => writeFile(path, ''),
-  truncated: (path, before) => writeFile(path, before.subarray(0, before.length / 2)),
-  'with 64 random bytes in the middle': (path, before) => {
-    const middle = Math.floor(before.length / 2)
-    return writeFile(path, Buffer.concat([before.subarray(0, middle), RANDOM, before.subarray(middle)]))
-  },
-  'not UTF-8': (path, before) => writeFile(path, Buffer.concat([Buffer.from([0xff, 0xfe]), before])),
-  'of another JSON type': (path) => writeFile(path, '[42]'),
-  'of 50 MB': (path) => writeFile(path, Buffer.alloc(50 * 1024 * 1024, 0x20)),
-  'a folder': async (path) => {
-    await rm(path)
-    await mkdir(path)
-  },
-  'of another job': (path, before) =>
-    writeFile(path, before.toString('utf8').replaceAll(JOB, 'job-stranger')),
-  refused: (path) => chmod(path, 0),
-}
-
 const KINDS: Record<string, string> = {
   submission: layout.record(JOB, 0),
   plan: layout.record(JOB, 1),
@@ -56,6 +36,9 @@ const KINDS: Record<string, string> = {
   limits: layout.limits(JOB, 1, 1),
   diagnosis: layout.diagnosis(JOB, 1),
   outputs: layout.outputs(JOB, 1),
+  order: layout.order(JOB, 1),
+  claim: layout.claim(JOB, 1),
+  manifest: `${layout.checkpoint(JOB, 10, 1)}${manifestName()}`,
   'log chunk': `${layout.logs(JOB, 1)}${'1'.padStart(12, '0')}-${'2'.padStart(12, '0')}.ndjson`,
 }
 
@@ -64,12 +47,14 @@ const READING = ['show', 'events', 'logs', 'artifacts', 'checkpoints', 'why'] as
 let world: ClientWorld
 let cli: World
 let cancelled: string[]
+let told: string[]
 
 beforeEach(async () => {
   world = await ClientWorld.make()
   cli = new World()
   cli.environment['CRUCIBLE_STORE'] = world.context.config.home.storeUrl
   cancelled = []
+  told = []
 })
 afterEach(async () => {
   jest.restoreAllMocks()
@@ -103,6 +88,9 @@ async function prepare(isRunning: boolean): Promise<void> {
   await put(layout.diagnosis(JOB, 1), { atMs: NOW, machine: 'gone', text: 'words' })
   await put(layout.outputs(JOB, 1), { version: 1, files: [], folders: [], links: [] })
   await put(layout.result(JOB, 1), {})
+  await put(layout.order(JOB, 1), { jobId: JOB, attempt: 1, leaseMs: 3_600_000 })
+  await put(layout.claim(JOB, 1), { machine: 'machine-1' })
+  for (const step of [10, 20]) await checkpointAt(store, step)
   await store.put(`${layout.artifactsOf(JOB, 1)}model.bin`, 'weights')
   if (isRunning) await rm(join(world.folder, 'store', layout.result(JOB, 1)))
   else
@@ -135,7 +123,23 @@ async function prepare(isRunning: boolean): Promise<void> {
   jest.spyOn(Context.prototype, 'temporal').mockResolvedValue(serverOf(isRunning))
 }
 
-function serverOf(isRunning: boolean): Client {
+async function checkpointAt(store: ObjectStore, step: number): Promise<void> {
+  const manifest: Manifest = {
+    version: 1,
+    jobId: JOB,
+    attempt: 1,
+    step,
+    isStepKnown: true,
+    createdAtMs: NOW,
+    ...COMPLETE,
+    totalBytes: 0,
+    files: [],
+    resumePath: '.',
+  }
+  await store.put(`${layout.checkpoint(JOB, step, 1)}${manifestName()}`, JSON.stringify(manifest))
+}
+
+function serverOf(isRunning: boolean, of?: readonly string[]): Client {
   const workflow = (id: string, isOpen: boolean, state: string, reason: string) => ({
     workflowId: `job/${id}`,
     startTime: new Date(NOW - HOUR_MS),
@@ -150,7 +154,7 @@ function serverOf(isRunning: boolean): Client {
   const known = [
     isRunning ? workflow(JOB, true, 'running', 'under-way') : workflow(JOB, false, 'succeeded', 'completed'),
     workflow(OTHER, true, 'pending', 'planning'),
-  ]
+  ].filter(({ workflowId }) => of?.includes(workflowId) !== false)
   return {
     withDeadline: (_untilMs: number, call: () => unknown) => call(),
     workflow: {
@@ -165,6 +169,15 @@ function serverOf(isRunning: boolean): Client {
         },
         query: () => Promise.reject(new Error('no worker')),
         cancel: async () => void cancelled.push(workflowId),
+        signal: async (name: string) => {
+          if (known.every((each) => each.workflowId !== workflowId))
+            throw new WorkflowNotFoundError('none', workflowId, undefined)
+          told.push(name)
+        },
+        executeUpdate: async (name: string) => {
+          told.push(name)
+          return { message: 'Done.' }
+        },
       }),
     },
   } as unknown as Client
@@ -179,8 +192,6 @@ interface Row {
 async function rows(): Promise<{ jobs: Row[]; incomplete: string | null }> {
   return JSON.parse((await cli.run('list', '--json')).stdout) as { jobs: Row[]; incomplete: string | null }
 }
-
-const RAW = /Cannot read propert|is not a function|undefined|NaN|Unexpected token|is not iterable|\[object /
 
 const CASES = [true, false].flatMap((isRunning) =>
   Object.keys(KINDS).flatMap((kind) =>
@@ -201,7 +212,7 @@ describe.each(chosen(CASES, FEW))(
       // A job that runs has no result yet.
       if (body === undefined) await mkdir(dirname(path), { recursive: true })
       if (body === undefined) await writeFile(path, '{}')
-      await DAMAGES[damage]!(path, body ?? Buffer.from('{}'))
+      await DAMAGES[damage]!(path, body ?? Buffer.from('{}'), JOB)
 
       const after = await rows()
       const rowOf = (list: { jobs: Row[] }, id: string): Row | undefined =>
@@ -227,6 +238,7 @@ describe.each(chosen(CASES, FEW))(
           const isShown = command === 'logs' || command === 'artifacts' || command === 'checkpoints'
           if (isShown) expect([`${command} 0`, `${command} 7`]).toContain(`${command} ${exitCode}`)
           if (command === 'artifacts') expect(stdout).toContain('model.bin')
+          if (command === 'checkpoints') expect(stdout).toContain(checkpointId(20, 1))
         }
       }
       const cancel = await cli.run('cancel', JOB)
@@ -241,8 +253,25 @@ function plausible(damage: string, isRunning: boolean): number[] {
   return damage === 'missing' || damage === 'a folder' ? (isRunning ? [0, 600_000] : [0]) : []
 }
 
+describe('a job that Temporal no longer knows', () => {
+  it('is not called over by a retry, which names its machine', async () => {
+    await prepare(true)
+    jest.spyOn(Context.prototype, 'temporal').mockResolvedValue(serverOf(true, []))
+    const { stderr, exitCode } = await cli.run('retry', JOB)
+    expect({ exitCode, stderr }).toMatchObject({
+      exitCode: 5,
+      stderr: expect.stringMatching(/does not know job-0123456789.* machine local\/machine-1 may still run/s),
+    })
+  })
+})
+
 describe('a store that refuses everything', () => {
-  it('does not keep a job from being cancelled', async () => {
+  const OUTCOMES: [command: string[], told: string[], cancelled: boolean][] = [
+    [['cancel'], [], true],
+    [['cancel', '--now'], ['cancelNow'], true],
+    [['retry'], ['retry'], false],
+  ]
+  it.each(OUTCOMES)('keeps no job from being ended or retried: %j', async (command, says, isCancelled) => {
     await prepare(true)
     const refused = Object.assign(new Error('EACCES'), {
       errorCode: 'store',
@@ -252,7 +281,7 @@ describe('a store that refuses everything', () => {
     jest.spyOn(Context.prototype, 'store', 'get').mockImplementation(() => {
       throw refused
     })
-    expect(await cli.run('cancel', JOB)).toMatchObject({ exitCode: 0 })
-    expect(cancelled).toEqual([`job/${JOB}`])
+    expect(await cli.run(...command, JOB)).toMatchObject({ exitCode: 0 })
+    expect({ cancelled, told }).toEqual({ cancelled: isCancelled ? [`job/${JOB}`] : [], told: says })
   })
 })

@@ -121,6 +121,17 @@ describe('file store', () => {
     expect(await fs.readdir(root)).toEqual(['.tmp'])
   })
 
+  it('writes in place of an empty folder, and names one with content', async () => {
+    for (const key of ['jobs/a/put', 'jobs/a/once', 'jobs/a/full'])
+      await fs.mkdir(join(root, key), { recursive: true })
+    await store.put('jobs/a/put', '1')
+    expect(await store.putIfAbsent('jobs/a/once', '1')).toBe(true)
+    expect(await store.putIfAbsent('jobs/a/once', '2')).toBe(false)
+    await fs.writeFile(join(root, 'jobs/a/full/other'), '')
+    for (const write of [store.put('jobs/a/full', '1'), store.putIfAbsent('jobs/a/full', '1')])
+      await expect(write).rejects.toThrow(/jobs\/a\/full: a folder exists where a file is needed: move it/)
+  })
+
   it('follows no link out of its folder when it lists', async () => {
     await store.put('a', '')
     await fs.symlink('/', join(root, 'everything'))

@@ -17,6 +17,7 @@ import { checkSurroundings } from '../../kit/surroundings'
 import { SHARED_USER, SHARED_USER_REMEDY } from '../../../core/shared-user'
 import type { Cli } from '../../cli'
 import type { DevCloud } from '../../dev/cloud'
+import { watchDisk } from '../../dev/disk'
 import type { Server } from '../../dev/server'
 import { acquireLock, type Lock } from '../../dev/temporal/lock'
 import { progressOn } from '../../dev/temporal/progress'
@@ -235,6 +236,7 @@ async function runWith(
       environment: settingsOf(cloud, environment),
     }),
   }
+  const stopLooking = watchDisk(config.home.directory, (text) => cli.out.warn(text))
   try {
     writeDevNote(config.home, note)
     if (cloud !== undefined) writeCredentials(config.home, cloud)
@@ -249,6 +251,7 @@ async function runWith(
     // Ctrl-C is the expected end.
     cli.exitCode = 0
   } finally {
+    stopLooking()
     removeDevNote(config.home, note)
     await workers.stop()
   }

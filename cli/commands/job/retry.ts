@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { findJob } from '../../../client/job/find-job'
+import { findOpenJob } from '../../../client/job/find-open'
 import { retryNow } from '../../../client/job/retry'
 import type { Cli } from '../../cli'
 import { examples } from '../../examples'
@@ -16,7 +16,7 @@ export function define(command: Command, cli: Cli): void {
 
 async function run(cli: Cli, meant: string): Promise<void> {
   const context = cli.context()
-  const id = await findJob(context, meant)
+  const id = await findOpenJob(context, meant)
   const { message } = await retryNow(context, id)
   cli.out.json({ id, message })
   cli.out.line(`${id}: ${message}`)

@@ -15,6 +15,7 @@ import { countArgument, durationArgument, instantOf, moneyArgument, timeArgument
 import type { Deadline } from '../../../intake/units'
 import { checkOptions } from '../../kit/action-options'
 import type { Cli } from '../../cli'
+import { tellGaps } from '../../kit/gaps'
 import { examples } from '../../examples'
 import type * as calendars from '../../reservation/calendar'
 import { surveysOf, withFreshPlaces } from '../../reservation/surveys'
@@ -174,10 +175,11 @@ async function run(cli: Cli, { action, meant, options }: Given): Promise<void> {
   const { showOffers, showReservations } = require('../../reservation/text') as typeof texts
   switch (action) {
     case 'list': {
-      const statuses = await viewing().listReservations(cli.context())
+      const context = cli.context()
+      const statuses = await viewing().listReservations(context)
       const surveys = await surveysOf(cli, options.backend)
       const reservations = withFreshPlaces(statuses, surveys)
-      return showReservations(cli, { reservations, surveys })
+      return showReservations(cli, { reservations, surveys, incomplete: tellGaps(cli, context.gaps) })
     }
     case 'offers':
       return showOffers(
@@ -299,18 +301,20 @@ async function reserve(cli: Cli, options: Options): Promise<void> {
 async function calendar(cli: Cli, { backend, weeks, ical }: Options): Promise<void> {
   const { calendarLines, mondayOf, showCalendar, WEEK_MS } =
     require('../../reservation/calendar') as typeof calendars
-  const known = await viewing().listReservations(cli.context())
+  const context = cli.context()
+  const known = await viewing().listReservations(context)
   const surveys = await surveysOf(cli, backend)
   const statuses = withFreshPlaces(known, surveys)
   const owned = surveys.flatMap((survey) => survey.owned)
   const fromMs = mondayOf(cli.now())
   const toMs = fromMs + weeks * WEEK_MS
   const { plannedRuns } = require('../../../client/retraining/planned-runs') as typeof clientSchedules
-  const runs = await plannedRuns(cli.context(), toMs)
+  const runs = await plannedRuns(context, toMs)
+  const incomplete = tellGaps(cli, context.gaps)
   const lines = calendarLines({ statuses, owned, runs }, cli.now()).filter(
     ({ startsAtMs, endsAtMs }) => startsAtMs < toMs && (endsAtMs ?? Infinity) > fromMs,
   )
-  showCalendar(cli, lines, { fromMs, weeks, isICal: ical === true })
+  showCalendar(cli, lines, { fromMs, weeks, isICal: ical === true, incomplete })
   const silent = known.filter(({ state }) => state === null).map(({ id }) => id)
   if (silent.length > 0) cli.saysUnknown(`Not known to be still wanted or held: ${silent.join(', ')}.`)
 }

@@ -5,6 +5,7 @@ import { startOfDay } from '../../../core/time/zones'
 import { countArgument } from '../../kit/arguments'
 import { checkOptions } from '../../kit/action-options'
 import type { Cli } from '../../cli'
+import { tellGaps } from '../../kit/gaps'
 import { examples } from '../../examples'
 import type * as expecting from '../../../client/job/expect'
 import type * as clientRuns from '../../../client/retraining/schedule-runs'
@@ -93,7 +94,11 @@ interface Given {
 async function run(cli: Cli, action: Action, { name, options }: Given): Promise<void> {
   const text = require('../../retraining/schedule-text') as typeof texts
   const runs = require('../../../client/retraining/schedule-runs') as typeof clientRuns
-  if (action === 'list') return text.showList(cli, await runs.listSchedules(cli.context()))
+  const context = cli.context()
+  if (action === 'list') {
+    const listed = await runs.listSchedules(context)
+    return text.showList(cli, listed, tellGaps(cli, context.gaps))
+  }
   if (name === undefined) throw missingName(action)
   switch (action) {
     case 'create':
@@ -101,10 +106,14 @@ async function run(cli: Cli, action: Action, { name, options }: Given): Promise<
       return put(cli, name, { action, isOfSecrets: options.secrets === true })
     case 'next':
       return text.showNext(cli, await specOf(cli, name), options.count ?? COUNT)
-    case 'show':
-      return text.showSchedule(cli, await runs.showSchedule(cli.context(), name))
-    case 'history':
-      return text.showHistory(cli, await runs.scheduleHistory(cli.context(), name, options.count ?? COUNT))
+    case 'show': {
+      const view = await runs.showSchedule(context, name)
+      return text.showSchedule(cli, view, tellGaps(cli, context.gaps))
+    }
+    case 'history': {
+      const history = await runs.scheduleHistory(context, name, options.count ?? COUNT)
+      return text.showHistory(cli, history, tellGaps(cli, context.gaps))
+    }
     case 'pause':
     case 'resume':
       return pause(cli, name, { action, note: options.note })
@@ -240,7 +249,7 @@ const DAY_AND_MORE_MS = 24 * 3_600_000
 
 async function remove(cli: Cli, name: string, isSure: boolean): Promise<void> {
   const schedules = require('../../../client/retraining/schedules') as typeof clientSchedules
-  await schedules.currentOf(cli.context(), name)
+  await schedules.checkSchedule(cli.context(), name)
   const isAgreed = isSure || (await cli.confirm(`Delete the schedule ${name} and its stored secrets?`))
   if (isAgreed === undefined) {
     throw new CrucibleError('usage', 'Deleting a schedule needs a confirmation.', { hint: 'Add --yes.' })

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import stat
 import uuid
 from typing import Callable, Iterator, List, Optional, Set, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -206,7 +207,7 @@ class FileStore(Store):
             os.link(temporary, target)
             return True
         except FileExistsError:
-            return False
+            return _remove_empty_folder(target) and self._place_if_absent(key, temporary, target)
         except OSError as error:
             if error.errno not in _LINKLESS:
                 raise
@@ -257,7 +258,7 @@ class _FileUpload(Upload):
         self._store._check_mark()
         try:
             os.fsync(self._descriptor)
-            self._store._in_folder(self._target, lambda: os.rename(self._temporary, self._target))
+            self._store._in_folder(self._target, lambda: _replace(self._temporary, self._target))
         except OSError as error:
             raise self._store._error("write", self._target, error) from error
 
@@ -303,7 +304,8 @@ def _deployment_in(text: bytes) -> str:
 
 
 def _is_there(path: str) -> bool:
-    os.stat(path)
+    if stat.S_ISDIR(os.stat(path).st_mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
     return True
 
 
@@ -312,6 +314,28 @@ def _write_synced(path: str, body: bytes) -> None:
         file.write(body)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _replace(temporary: str, target: str) -> None:
+    try:
+        os.rename(temporary, target)
+    except (IsADirectoryError, FileExistsError):
+        if not _remove_empty_folder(target):
+            raise
+        os.rename(temporary, target)
+
+
+def _remove_empty_folder(path: str) -> bool:
+    """Removes an empty folder, which holds no object, from the place of a file. False for a file; raises for a folder with content."""
+    try:
+        os.rmdir(path)
+        return True
+    except NotADirectoryError:
+        return False
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path) from error
 
 
 def _remove(path: str) -> None:

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
+import { layout } from '../../../storage/layout'
 import { Desk } from './desk'
 import { START_MS } from './place'
 
@@ -27,6 +28,14 @@ describe('a look for capacity that finds a block without tags', () => {
       await desk.purchases.mark(desk.order({ intent: 'res-b' }), { ownedBefore })
       expect(await desk.look()).toMatchObject({ kind: 'adopt', reservation: { id } })
     }
+  })
+
+  it('adopts none while the mark of another purchase is damaged, and goes on with its own search', async () => {
+    const desk = new Desk()
+    const id = desk.untagged()
+    await desk.store.put(layout.purchase('res-b', 1), '{"kind":"sent"}')
+    expect((await desk.look()).kind).toBe('buy')
+    expect((await desk.record()).at(-1)!.data).toMatchObject({ undecided: { [id]: 'res-b' } })
   })
 
   it('does not adopt what another wish has bought while its tags do not show', async () => {

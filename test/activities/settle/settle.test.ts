@@ -238,7 +238,7 @@ describe('how an attempt ended', () => {
   it('is a failure to be examined when the result is unreadable: the machine still ends', async () => {
     const input = inputOf()
     await place.store.put(layout.result(input.order.jobId, 1), '[]')
-    expect((await settle(input)).end).toMatchObject({ kind: 'failed', failure: { class: 'unclassified' } })
+    expect((await settle(input)).end).toMatchObject({ kind: 'failed', failure: { class: 'damaged' } })
     expect(place.lives()).toEqual(['gone'])
   })
 

@@ -6,6 +6,7 @@ import type { Lease } from '../../../core/documents'
 import type { Sealed } from '../../../core/grants'
 import type { Observation } from '../../../core/observation'
 import type { Order } from '../../../core/job/plan'
+import { attemptIdOf } from '../../../core/queues'
 import { CLOCK_SLACK_MS } from '../../../core/time/time'
 import { listCheckpoints } from '../../../storage/checkpoints'
 import { putDocument } from '../../../storage/json'
@@ -78,7 +79,18 @@ describe('a watch', () => {
     await place.store.put(layout.result(order.jobId, 1), 'not JSON')
     expect(await watch().check(RUNNING, true)).toMatchObject({
       kind: 'over',
-      end: { kind: 'failed', failure: { class: 'unclassified', code: 'BAD_DOCUMENT' } },
+      end: { kind: 'failed', failure: { class: 'damaged', code: 'BAD_DOCUMENT' } },
+    })
+  })
+
+  it("takes another attempt's result for a damaged one, and its beat for no sign that renews a lease", async () => {
+    await place.beat(order, { attemptId: 'job-other-1' })
+    expect(await watch().check(RUNNING, true)).toBeUndefined()
+    expect(await lease()).toBeUndefined()
+    await place.result(order, { attemptId: 'job-other-1' })
+    expect(await watch().check(RUNNING, true)).toMatchObject({
+      kind: 'over',
+      end: { failure: { class: 'damaged', message: expect.stringContaining('job-other-1') } },
     })
   })
 
@@ -495,7 +507,7 @@ describe('after a new checkpoint', () => {
     for (const key of [own!, old!]) await store.put(key, 'half of it')
     const saving = { store, jobId: order.jobId, attempt: 2, nowMs }
     const checkpoint = await saveCheckpoint({ ...UNTRAINED, step: 5 }, saving)
-    const second = { ...order, attempt: 2 }
+    const second = { ...order, attempt: 2, attemptId: attemptIdOf(order.jobId, 2) }
     await place.beat(second, { checkpoint })
     await watch({ order: second }).check(RUNNING, true)
     expect(await store.head(own!)).toBeDefined()

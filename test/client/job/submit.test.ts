@@ -26,6 +26,7 @@ beforeEach(async () => {
   failure = undefined
   held = undefined
   world.client = {
+    withDeadline: (_: number, call: () => unknown) => call(),
     workflow: { start: startWorkflow },
     schedule: { getHandle: () => ({ describe: describeSchedule }) },
   } as unknown as Partial<Client>
@@ -58,6 +59,15 @@ async function folder(text = 'print(1)'): Promise<string> {
 }
 
 describe('submit', () => {
+  it('says how to repeat it if the server does not answer', async () => {
+    failure = Object.assign(new Error('Failed to start workflow'), { code: 4 })
+    await expect(submit(world.context, { spec: SPEC, id: ID })).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: `The Temporal server does not answer, so it is unknown whether it started ${ID}.`,
+      hint: expect.stringContaining(`--id ${ID}`),
+    })
+  })
+
   it('starts one workflow, named for the job, that says what it is', async () => {
     const directory = await folder()
     const submitted = await submit(world.context, { spec: SPEC, directory, id: ID })

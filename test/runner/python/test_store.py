@@ -89,6 +89,15 @@ class FileStoreTest(FolderTest):
         ):
             self.assertTrue(self.store.put_if_absent("a/b", b"1"))
 
+    def test_writes_in_place_of_an_empty_folder_and_never_takes_one_for_a_document(self):
+        for key in ("a/put", "a/once", "a/full/other"):
+            os.makedirs(os.path.join(self.folder, key))
+        self.store.put("a/put", b"1")
+        self.assertTrue(self.store.put_if_absent("a/once", b"1"))
+        self.assertFalse(self.store.put_if_absent("a/once", b"2"))
+        self.assertEqual([self.store.get(key) for key in ("a/put", "a/once")], [b"1", b"1"])
+        self.assertRaises(ValueError, self.store.put_if_absent, "a/full", b"1")
+
     def test_folders_that_vanish_meanwhile_are_made_again(self):
         rename = os.rename
 
