@@ -1,15 +1,7 @@
 /** Retraining schedules in the store: versions of their files, and the records of their runs. */
 import type { PromotedModel } from '../core/retraining/retraining'
 import type { RetrainInput, RetrainResult, RunEntry } from '../core/retraining/run'
-import {
-  isRecord,
-  parserOf,
-  putDocument,
-  putDocumentIfAbsent,
-  readDocument,
-  type Gaps,
-  type Parse,
-} from './json'
+import { Gaps, isRecord, parserOf, putDocument, putDocumentIfAbsent, readDocument, type Parse } from './json'
 import { layout } from './layout'
 import { eachOf } from './parallel'
 import { StoreError, type ObjectStore } from './store'
@@ -160,7 +152,7 @@ export interface RecordedRun {
 export async function readRuns(
   store: ObjectStore,
   { schedule, count }: { schedule: string; count: number },
-  gaps: Gaps,
+  gaps = new Gaps(),
 ): Promise<RecordedRun[]> {
   const ids = (await store.listFolders(layout.scheduleRuns(schedule))).sort().reverse().slice(0, count)
   return eachOf(ids, async (id) => {

@@ -25,6 +25,7 @@ import {
   type SettleRequest,
   type TreasuryState,
 } from '../../core/money/treasury'
+import { ignoreUnreadable } from '../../storage/json'
 import { Purchases } from '../../storage/purchases'
 import { readRecords } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
@@ -175,16 +176,17 @@ export class Treasury {
     { month, promisedMicroUsd }: { month: string; promisedMicroUsd: MicroUsd },
   ): Promise<{ spentMicroUsd: MicroUsd }> {
     const purchases = new Purchases(this.deps.store, Date.now)
-    const mark = await purchases.seal({ intent, send })
-    const effect = await purchases.effect({ intent, send })
-    const isElsewhere = mark.kind === 'sent' && (mark.order.month ?? month) !== month
-    const isFree = mark.kind === 'sealed' || isElsewhere || effect?.kind === 'no-effect'
+    // An unreadable document proves nothing, so the amount counts.
+    const mark = await purchases.seal({ intent, send }).catch(ignoreUnreadable)
+    const effect = await purchases.effect({ intent, send }).catch(ignoreUnreadable)
+    const isElsewhere = mark?.kind === 'sent' && (mark.order.month ?? month) !== month
+    const isFree = mark?.kind === 'sealed' || isElsewhere || effect?.kind === 'no-effect'
     return { spentMicroUsd: isFree ? 0 : promisedMicroUsd }
   }
 
   /**
-   * Returns the spending of a job according to its record; `undefined` while one of its attempts may still cost. An unsettled attempt may
-   * have cost its whole budget.
+   * Returns the spending of a job according to its record; `undefined` while one of its attempts may still cost. An unsettled attempt, or a
+   * record that cannot be read, may have cost the whole budget.
    */
   private async spentBy(
     jobId: string,
@@ -192,7 +194,8 @@ export class Treasury {
   ): Promise<(Pick<EndedBudget, 'spentMicroUsd'> & { sinceMs?: number }) | undefined> {
     const settled = new Map<number, MicroUsd>()
     const launched = new Set<number>()
-    const records = await readRecords(this.deps.store, jobId)
+    const records = await readRecords(this.deps.store, jobId).catch(ignoreUnreadable)
+    if (records === undefined) return { spentMicroUsd: promisedMicroUsd }
     for (const { kind, attempt, data } of records) {
       if (attempt === undefined) continue
       if (kind === 'launched') launched.add(attempt)

@@ -89,12 +89,13 @@ export async function listWithGaps(context: Context, filter: ListFilter = {}): P
     ...(recorded.undecided.length === 0
       ? []
       : [`Temporal did not say whether it knows ${namesOf(recorded.undecided)}.`]),
+    ...(recorded.lost.length === 0
+      ? []
+      : [
+          `No longer known to Temporal, and their machines may still run: ${namesOf(recorded.lost)}. See \`crucible show JOB\`.`,
+        ]),
     ...damageGaps([...jobs, ...recorded.jobs], recorded.unreadable),
   ]
-  if (recorded.lost.length > 0)
-    context.note(
-      `No longer known to Temporal, and their machines may still run: ${namesOf(recorded.lost)}. See \`crucible show JOB\`.`,
-    )
   return { jobs: [...jobs, ...recorded.jobs], others, incomplete: gaps.length === 0 ? null : gaps.join(' ') }
 }
 

@@ -168,7 +168,7 @@ async function start(context: Context, input: JobInput): Promise<string | undefi
     if (toCrucibleError(error).kind !== 'unavailable' || error instanceof CrucibleError) throw error
     throw new CrucibleError(
       'unavailable',
-      `The Temporal server does not answer, so it is unknown whether it started ${input.jobId}.`,
+      `The Temporal server does not answer (${messageOf(error)}), so it is unknown whether it started ${input.jobId}.`,
       { hint: `Submit again with --id ${input.jobId}: the job is started once.`, cause: error },
     )
   }

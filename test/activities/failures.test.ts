@@ -20,6 +20,7 @@ const IS_RETRIED: Readonly<Record<FailureClass, boolean>> = {
   expired: false,
   auth: false,
   invalid: false,
+  damaged: false,
   unclassified: true,
 }
 

@@ -190,7 +190,7 @@ export class Year {
   }
 
   async resultOf({ nominal }: ScheduledRun): Promise<RetrainResult | undefined> {
-    const runs = await readRuns(this.store, SCHEDULE, 10)
+    const runs = await readRuns(this.store, { schedule: SCHEDULE, count: 10 })
     return runs.find(({ id }) => id === nominal)?.result ?? undefined
   }
 

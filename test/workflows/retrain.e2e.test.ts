@@ -66,7 +66,7 @@ describe('a retraining run', () => {
         'promoted',
         'finished',
       ])
-      const [run] = await readRuns(store, SCHEDULE, 5)
+      const [run] = await readRuns(store, { schedule: SCHEDULE, count: 5 })
       expect(run?.result).toEqual(result)
       expect(run?.result?.costMicroUsd).toBeGreaterThan(0)
       // Its evaluation began with the model.
@@ -272,7 +272,7 @@ describe('a retraining run', () => {
       )
       await run.cancel()
       await expect(run.result()).rejects.toMatchObject({ cause: { name: 'CancelledFailure' } })
-      const [recorded] = await readRuns(deployment.store, SCHEDULE, 1)
+      const [recorded] = await readRuns(deployment.store, { schedule: SCHEDULE, count: 1 })
       expect(recorded?.result).toMatchObject({ state: 'cancelled', jobs: [{ state: 'cancelled' }] })
     }),
   )
@@ -290,7 +290,7 @@ describe('a retraining run', () => {
       expect((await runStatus(fresh)).state).toBe('training')
       await fresh.cancel()
       await expect(fresh.result()).rejects.toMatchObject({ cause: { name: 'CancelledFailure' } })
-      const [recorded] = await readRuns(deployment.store, SCHEDULE, 1)
+      const [recorded] = await readRuns(deployment.store, { schedule: SCHEDULE, count: 1 })
       expect(recorded?.result).toMatchObject({ state: 'cancelled', jobs: [{ state: 'cancelled' }] })
       expect(deployment.world.machines).toHaveLength(1)
     }),

@@ -210,7 +210,9 @@ describe('a stranger who reaches the Temporal server', () => {
       }
       const schedule = await client.schedule.create({ scheduleId, spec: {}, action })
       await schedule.trigger()
-      await eventually(async () => (await readRuns(store, SCHEDULE, 1))[0]?.result?.state === 'trained')
+      await eventually(
+        async () => (await readRuns(store, { schedule: SCHEDULE, count: 1 }))[0]?.result?.state === 'trained',
+      )
       // The schedule itself is a copy that anybody may read, and may trigger.
       const held = await client.workflowService.describeSchedule({ namespace, scheduleId })
       const { payloads } = held.schedule!.action!.startWorkflow!.input!
@@ -234,7 +236,7 @@ describe('a stranger who reaches the Temporal server', () => {
       await putRevision(store, { ...deleted, input: { ...input, revision: 2 } })
       expect(await failureOf(await begin('2030-01-02T00:00:00Z'))).toMatch(/was deleted by ada/)
       expect(deployment.world.machines).toHaveLength(1)
-      expect(await readRuns(store, SCHEDULE, 9)).toHaveLength(1)
+      expect(await readRuns(store, { schedule: SCHEDULE, count: 9 })).toHaveLength(1)
     }),
   )
 

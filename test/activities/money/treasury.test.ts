@@ -12,6 +12,7 @@ import { reservationBudgetId, type SettleRequest } from '../../../core/money/tre
 import type { ReservationOrder } from '../../../core/reservation/reservation'
 import { Purchases } from '../../../storage/purchases'
 import { FileStore } from '../../../storage/file-store'
+import { layout } from '../../../storage/layout'
 import { putRecord } from '../../../storage/record'
 import { testFolder } from '../../support/folders'
 import { partialEntry } from '../../support/record'
@@ -163,6 +164,12 @@ describe('what a job that was ended by hand has spent of its promise', () => {
     expect(await month.promises()).toMatchObject([{ spentMicroUsd: PROMISED }])
   })
 
+  it('is all of it where its record is damaged, which is said of no other job', async () => {
+    const month = new EndedByHand([JOB, 'job-2'])
+    await month.store.put(layout.record(JOB, 0), '[42]')
+    expect(await month.promises()).toMatchObject([{ spentMicroUsd: PROMISED }, { spentMicroUsd: 0 }])
+  })
+
   it('is nothing where no attempt was launched, since the begin of the month', async () => {
     const month = new EndedByHand([JOB])
     expect(await month.promises()).toMatchObject([{ spentMicroUsd: 0, sinceMs: Date.parse(MONTH) }])
@@ -206,7 +213,7 @@ describe('what a job that was ended by hand has spent of its promise', () => {
 describe('money that was promised for a purchase', () => {
   const PURCHASE = { reservationId: 'res-1', send: 1 }
   const ID = reservationBudgetId('res-1', 1)
-  const order = { intent: 'res-1', send: 1 } as ReservationOrder
+  const order = { intent: 'res-1', send: 1, quote: {} } as ReservationOrder
 
   it('is free again where it was never sent, and from then on it cannot be', async () => {
     const month = new EndedByHand([ID])
@@ -227,6 +234,13 @@ describe('money that was promised for a purchase', () => {
   it('counts as spent where it was sent, and may have been made', async () => {
     const month = new EndedByHand([ID])
     await new Purchases(month.store, Date.now).mark(order, { ownedBefore: [] })
+    await month.treasury.settlePurchase(MONTH, PURCHASE, NEVER)
+    expect(month.settled).toEqual([{ jobId: ID, owner: 'ada', spentMicroUsd: PROMISED }])
+  })
+
+  it('counts as spent where its mark is damaged', async () => {
+    const month = new EndedByHand([ID])
+    await month.store.put(layout.purchase('res-1', 1), '{"kind":"sent"')
     await month.treasury.settlePurchase(MONTH, PURCHASE, NEVER)
     expect(month.settled).toEqual([{ jobId: ID, owner: 'ada', spentMicroUsd: PROMISED }])
   })

@@ -31,7 +31,7 @@ function printed(view: Partial<ScheduleView>): string {
   const stdout = new Paper()
   const out = new Output({ stdout, stderr: new Paper(), isJson: false, isColourWanted: false })
   const cli = { out, now: () => NOW_MS, asCalled: (text: string) => text } as unknown as Cli
-  showSchedule(cli, { ...VIEW, ...view })
+  showSchedule(cli, { ...VIEW, ...view }, null)
   return stdout.text
 }
 

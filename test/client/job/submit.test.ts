@@ -63,7 +63,7 @@ describe('submit', () => {
     failure = Object.assign(new Error('Failed to start workflow'), { code: 4 })
     await expect(submit(world.context, { spec: SPEC, id: ID })).rejects.toMatchObject({
       kind: 'unavailable',
-      message: `The Temporal server does not answer, so it is unknown whether it started ${ID}.`,
+      message: `The Temporal server does not answer (Failed to start workflow), so it is unknown whether it started ${ID}.`,
       hint: expect.stringContaining(`--id ${ID}`),
     })
   })
