@@ -99,7 +99,7 @@ const parseEffect = parserOf<RecordedEffect>(
 )
 
 /** Purchases that were sent and whose effect is not certain. */
-export interface OpenPurchases {
+interface OpenPurchases {
   sent: Extract<PurchaseMark, { kind: 'sent' }>[]
   /** Requests with a mark that cannot be read: each may have bought anything. */
   unreadable: string[]
