@@ -203,6 +203,7 @@ const TRAINING_WORDS = new Set([
   'main',
   'train',
   'fit',
+  'fit_generator',
   'learn',
   'train_epoch',
   'train_one_epoch',

@@ -74,6 +74,8 @@ function engineOf(event: CallEvent): Engine | undefined {
   if (name.startsWith('lightning.') && (method === 'fit' || method === 'fit_loop')) return 'lightning'
   if (method === 'fit' && (name.startsWith('keras.') || nameOf(event.receiver).startsWith('keras.')))
     return 'keras'
+  // Only models of Keras before 3 have this method.
+  if (method === 'fit_generator' && (name.startsWith('keras.') || name.startsWith('?'))) return 'keras'
   if (
     ESTIMATORS.some((library) => name.startsWith(`${library}.`)) &&
     ['fit', 'train', 'fit_transform'].includes(method)

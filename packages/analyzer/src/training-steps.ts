@@ -20,7 +20,16 @@ export const STEP_METHODS: ReadonlySet<string> = new Set([
 /** Functions that only a training step calls, by their own name. */
 const STEP_FUNCTIONS = new Set([...STEP_METHODS, 'grad'])
 /** Methods of a training step, those that train a whole model, and those that turn a mode of training on or off. */
-const TRAINING_METHODS = new Set([...STEP_FUNCTIONS, 'step', 'train', 'eval', 'fit', 'partial_fit', 'learn'])
+const TRAINING_METHODS = new Set([
+  ...STEP_FUNCTIONS,
+  'step',
+  'train',
+  'eval',
+  'fit',
+  'fit_generator',
+  'partial_fit',
+  'learn',
+])
 
 type ProjectFunction = Extract<Value, { kind: 'function' }>
 

@@ -146,7 +146,7 @@ function findBatchSize(facts: Facts, events: readonly CallEvent[]): Findings['ba
       return found(size, { confidence: CERTAIN - 0.03, evidence: [evidenceOf(event)] })
   }
   const keras = facts.training.find(({ engine }) => engine === 'keras')
-  if (keras !== undefined && keras.event.positional.length > 1)
+  if (keras?.event.method === 'fit' && keras.event.positional.length > 1)
     return found(32, { confidence: LIKELY, evidence: [evidenceOf(keras.event)] })
   return batchByName(facts)
 }
