@@ -1,8 +1,9 @@
 /** Findings on whether the program saves while it trains, and whether it can continue. */
-import { evidenceOf, lastPart, spelled, type Facts } from '../facts'
+import { evidenceOf, isCalled, lastPart, spelled, type Facts } from '../facts'
 import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings, type How } from '../report'
 import type { Guard } from '../flow'
-import { truthOf, type Option, type Value } from '../values'
+import type { SyntaxNode } from '../syntax'
+import { truthOf, type CallEvent, type Option, type Value } from '../values'
 import type { Part } from './contents'
 import {
   findDirectory,
@@ -216,11 +217,27 @@ function restoredBy(
   if (!loads.some(({ isWhole }) => isWhole) && loads.some((load) => restoresStep(facts, load)))
     restored.add('step')
   else if (!loads.some(({ isWhole }) => isWhole)) removeStepUnlessKept(restored, facts, loads)
+  if (forgetsOptimizer(facts, loads)) restored.delete('optimizer')
   const saved = new Set<Part>(saves.flatMap(({ parts }) => [...parts]))
   const lacking = neededParts(facts).filter(
     (part) => !restored.has(part) || (!saved.has(part) && part !== 'step'),
   )
   return { restored, lacking }
+}
+
+/** Whether the program restores some of its optimizers and takes steps with another one. An optimizer of unknown origin proves nothing. */
+function forgetsOptimizer({ training }: Facts, loads: readonly Load[]): boolean {
+  const restored = loads.filter(({ parts }) => parts.has('optimizer')).map(({ event }) => madeBy(event))
+  if (restored.length === 0 || restored.includes(undefined)) return false
+  const stepping = training
+    .filter(({ event }) => event.method === 'step' && isCalled(event))
+    .map(({ event }) => madeBy(event))
+  return stepping.some((node) => node !== undefined && !restored.includes(node))
+}
+
+/** The call that made the optimizer of PyTorch whose method is called. */
+function madeBy({ receiver, name }: CallEvent): SyntaxNode | undefined {
+  return receiver?.kind === 'made' && name.startsWith('torch.optim.') ? receiver.call.node : undefined
 }
 
 /** Whether the program comes to a load, and has a path for it, with the command as it is. */
