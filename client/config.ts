@@ -22,6 +22,7 @@ export {
   type Home,
 } from '../storage/home'
 import { messageOf } from '../core/errors'
+import { fileErrorInWords } from '../core/file-error'
 import { CrucibleError } from './errors'
 
 /** The settings of a client. @experimental */
@@ -78,7 +79,8 @@ function readTemporal(env: Environment, home: Home): ClientConfig['temporal'] & 
       throw new Error(`the address ${profile.address} is a URL; write host:port, without ${scheme}`)
     return { connection: connectionOptions, namespace, note }
   } catch (error) {
-    throw new CrucibleError('usage', `The Temporal configuration cannot be read: ${messageOf(error)}.`, {
+    const why = fileErrorInWords(error) ?? messageOf(error)
+    throw new CrucibleError('usage', `The Temporal configuration cannot be read: ${why}.`, {
       hint: 'Correct the TEMPORAL_* variables or temporal.toml.',
       cause: error,
     })

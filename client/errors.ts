@@ -1,7 +1,8 @@
+import { tmpdir } from 'node:os'
 import type * as temporal from '@temporalio/client'
 import { CODES, isCoded, messageOf } from '../core/errors'
 import type { Failure, FailureClass } from '../core/failure'
-import { fileErrorInWords } from '../core/file-error'
+import { fileErrorInWords, wordsOfFileError } from '../core/file-error'
 import type { StoreError } from '../storage/store'
 
 /** The kind of an error, by the caller's possible reaction; each kind has one exit code of the command line. @public */
@@ -142,6 +143,14 @@ export function toCrucibleError(error: unknown): CrucibleError {
         hint: 'Correct TEMPORAL_NAMESPACE or temporal.toml, or create the namespace.',
         cause: error,
       },
+    )
+  }
+  if (syscall === 'mkdtemp' && String((error as { path?: unknown }).path).startsWith(tmpdir())) {
+    const why = wordsOfFileError(error)
+    return new CrucibleError(
+      'usage',
+      `The folder for temporary files, ${tmpdir()}, cannot be used: ${why}.`,
+      { hint: 'Set TMPDIR to a folder in which you may write, such as /tmp.', cause: error },
     )
   }
   const aboutFile = fileErrorInWords(error)

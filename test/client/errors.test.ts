@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { BackendError } from '../../backends/errors'
 import { CrucibleError, errorFromFailure, EXIT_CODES, toCrucibleError } from '../../client/errors'
 import { FAILURE_CLASSES } from '../../core/failure'
@@ -64,6 +66,16 @@ describe('what was thrown, as an exit code', () => {
   ])('%s of a file is said in words', (code, message, exitCode) => {
     const thrown = Object.assign(new Error(`${code}: as Node says it`), { code, path: '/no/where' })
     expect(toCrucibleError(thrown)).toMatchObject({ message, exitCode })
+  })
+
+  it('names the setting of a missing folder for temporary files', () => {
+    const path = join(tmpdir(), 'crucible-bundle-a1b2c3')
+    const thrown = Object.assign(new Error('ENOENT'), { code: 'ENOENT', syscall: 'mkdtemp', path })
+    expect(toCrucibleError(thrown)).toMatchObject({
+      kind: 'usage',
+      message: `The folder for temporary files, ${tmpdir()}, cannot be used: no such file or folder.`,
+      hint: 'Set TMPDIR to a folder in which you may write, such as /tmp.',
+    })
   })
 
   it.each(FAILURE_CLASSES.map((failureClass) => ({ failureClass })))(
