@@ -14,13 +14,7 @@ import { isInstant } from '../core/figures'
 import type { MachineHandle } from '../core/handle'
 import { attemptIdOf } from '../core/queues'
 import { parseBeat, parseClaim, parseDrain, parseLease, parseLimits, parseResult } from '../intake/documents'
-import {
-  ignoreBadDocument,
-  parserOf,
-  putDocument,
-  putDocumentIfAbsent,
-  readDocument,
-} from '../storage/json'
+import { ignoreBadDocument, parserOf, putDocument, putDocumentIfAbsent, readDocument } from '../storage/json'
 import { layout } from '../storage/layout'
 import { readBilling, readMachine, type AttemptKey } from '../storage/machines'
 import type { ObjectStore } from '../storage/store'

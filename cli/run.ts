@@ -7,7 +7,7 @@ import { endingOf, errorDocument } from './kit/endings'
 import { helpText } from './kit/help'
 import { version } from './kit/package'
 import { makeProgram } from './program'
-import { leadFetchOutside } from '../network/environment'
+import { leadFetchOutside } from '../network/fetch'
 
 /** Runs one command line, without the program's name; returns the exit code. Never throws. */
 export async function runCli(given: readonly string[], outside: Outside): Promise<number> {
@@ -40,7 +40,7 @@ async function dispatch(cli: Cli, args: readonly string[]): Promise<void> {
     first === undefined ||
     ((first === 'help' || first === '--help' || first === '-h') && second === undefined)
   if (isHelp) return cli.out.help(cli.asCalled(helpText(cli.out.paint)))
-  leadFetchOutside(process.env)
+  leadFetchOutside()
   const wanted = first === 'help' ? second : args.find((arg) => !arg.startsWith('-'))
   const help: string[] = []
   const program = makeProgram(cli, {

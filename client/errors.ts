@@ -134,7 +134,7 @@ export function toCrucibleError(error: unknown): CrucibleError {
   }
   if (isCoded(error, 'store')) return storeError(error)
   if (isCoded(error, 'backend')) return errorFromFailure(error.failure, error)
-  const namespace = /Namespace (?:not found: '(.+)'|(.+) is not found)/.exec(message)
+  const namespace = /Namespace not found: '([^']+)'|Namespace (\S+) is not found/.exec(message)
   if (namespace !== null) {
     return new CrucibleError(
       'usage',

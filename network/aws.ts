@@ -1,7 +1,7 @@
 /** How clients of AWS's SDK reach their servers. */
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import { isDirect } from './environment'
+import { isDirect, ownEnvironment, silenceSdk } from './config'
 import type * as Outside from './outside'
 
 /** Limits of a request in milliseconds, and the number of connections. */
@@ -27,9 +27,8 @@ interface Request {
 
 /** The SDK's own handler where servers are reached directly, else one that takes the way of `network/outside.ts`. */
 export function requestHandler(limits: RequestLimits): object {
-  // Each new client asks on standard error for a newer Node than Crucible needs, about which a user can do nothing.
-  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true'
-  if (!isDirect(process.env)) return new OutsideHandler(limits)
+  silenceSdk()
+  if (!isDirect(ownEnvironment())) return new OutsideHandler(limits)
   const { connectMs, answerMs, silenceMs, socketsMax } = limits
   const agent = socketsMax === undefined ? undefined : { keepAlive: true, maxSockets: socketsMax }
   return {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { rootCertificates } from 'node:tls'
 import { Agent, EnvHttpProxyAgent, setGlobalDispatcher, type Dispatcher } from 'undici'
 import { CodedError } from '../core/errors'
-import { AUTHORITY_NAMES, exemptFrom, valueOf, type Environment } from './environment'
+import { AUTHORITY_NAMES, exemptFrom, ownEnvironment, valueOf, type Environment } from './config'
 
 export { setGlobalDispatcher }
 
@@ -32,7 +32,7 @@ function authoritiesOf(environment: Environment): string[] | undefined {
 /** A dispatcher of undici that takes this way. */
 export function dispatcherTo(
   options: Agent.Options & { connect?: { timeout?: number } },
-  environment: Environment = process.env,
+  environment: Environment = ownEnvironment(),
 ): Dispatcher {
   const ca = authoritiesOf(environment)
   const connect = { ...options.connect, ...(ca && { ca }) }
@@ -50,6 +50,9 @@ export function dispatcherTo(
     proxyTunnel: false,
     httpProxy: httpProxy ?? '',
     httpsProxy: httpsProxy ?? '',
-    noProxy: exempt.replaceAll(/[\w:]*::[\w:]*/g, '[$&]'),
+    noProxy: exempt
+      .split(',')
+      .map((name) => (name.includes('::') ? `[${name}]` : name))
+      .join(','),
   })
 }

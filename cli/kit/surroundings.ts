@@ -2,7 +2,7 @@
 import { accessSync, constants } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { CrucibleError } from '../../client/errors'
-import { exemptFrom } from '../../network/environment'
+import { exemptFrom } from '../../network/config'
 
 /** Exempts this machine from its proxy, for this process and its children: a server on loopback is not behind one. */
 export function exemptLoopback(environment: NodeJS.ProcessEnv): void {

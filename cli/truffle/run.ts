@@ -5,7 +5,7 @@ import { FORMATS, writeError, type Format } from './answer'
 import { makeTruffle, truffleHelp } from './program'
 import { Session, type TruffleOutside } from './session'
 import { withoutLostHelp } from '../kit/aliases'
-import { leadFetchOutside } from '../../network/environment'
+import { leadFetchOutside } from '../../network/fetch'
 import { pointerForTruffle, withoutTruffleAliases } from './aliases'
 
 /** Runs one command line of truffle, without the program's name; returns the exit code. Never throws. */
@@ -31,7 +31,7 @@ async function dispatch(session: Session, args: readonly string[]): Promise<void
     first === undefined ||
     ((first === 'help' || first === '--help' || first === '-h') && second === undefined)
   if (isHelp) return session.text('help', truffleHelp())
-  leadFetchOutside(process.env)
+  leadFetchOutside()
   const help: string[] = []
   try {
     const program = makeTruffle(session, (text) => void help.push(text))

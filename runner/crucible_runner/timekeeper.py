@@ -15,7 +15,7 @@ from typing import Callable, List, NamedTuple, Optional, Tuple
 
 from .clock import Clock, machine_age_ms
 from .control.beats import Beats
-from .control.dates import Dates
+from .dates import Dates
 from .control.lease import Lease
 from .control.limits import Limits, Spent
 from .control.memory import Memory, boot_id

@@ -207,7 +207,7 @@ function scheduleOf(kind: 'schedule' | 'trigger'): Plays {
   }
 }
 
-/** A month's budget: only one runs at a time, and whoever ended it by hand could delete it as well. */
+/** A month's budget: only one runs at a time, and a person who may end it may delete it too. */
 function treasuryStart(): Plays {
   const { 'after its end': _, ...plays } = startOf('treasury', 'treasury/2027-01', async () => undefined)
   return {

@@ -285,7 +285,9 @@ describe('crucible events and logs', () => {
     expect(stdout).toBe('')
     expect(stderr).toMatch(/^No lines: /m)
     const last = Array.from({ length: 10 }, (_, at) => `  line ${at + 2}\n`).join('')
-    expect(stderr).toContain(`Output of machine machine-1 of attempt 1, whose runner left no result:\n${last}`)
+    expect(stderr).toContain(
+      `Output of machine machine-1 of attempt 1, whose runner left no result:\n${last}`,
+    )
     expect(stderr).not.toContain('line 1\n')
     const asked = await world.run('logs', JOB, '--json')
     expect(JSON.parse(asked.stdout)).toMatchObject({ lines: [] })

@@ -12,7 +12,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { getGlobalDispatcher, setGlobalDispatcher } from 'undici'
 import { z } from 'zod'
 import { createHttpClient } from '../../backends/http'
-import { leadFetchOutside } from '../../network/environment'
+import { leadFetchOutside } from '../../network/fetch'
 import { openStore } from '../../storage/open-store'
 import type { S3Store } from '../../storage/s3/s3-store'
 import { S3_ENVIRONMENT, startTestS3, type TestS3 } from '../support/s3'
@@ -48,7 +48,9 @@ beforeAll(async () => {
     const { host = '' } = asking.headers
     if (host.startsWith('web.')) return void answer.end('{"from":"the web"}')
     if (host.startsWith('sts.'))
-      return void answer.end(STS_ANSWER(S3_ENVIRONMENT.AWS_ACCESS_KEY_ID, S3_ENVIRONMENT.AWS_SECRET_ACCESS_KEY))
+      return void answer.end(
+        STS_ANSWER(S3_ENVIRONMENT.AWS_ACCESS_KEY_ID, S3_ENVIRONMENT.AWS_SECRET_ACCESS_KEY),
+      )
     const { method, url, headers } = asking
     const passed = request(s3.url + url!, { method, headers }, (given) => {
       answer.writeHead(given.statusCode!, given.headers)
@@ -97,86 +99,114 @@ function opened(): S3Store {
 }
 
 describe('a store behind the proxy', () => {
-  it('is written in parts, listed and read', async () => {
-    const store = opened()
-    const [file, bytes] = [join(folder, 'big'), randomBytes(20 * 1024 * 1024)]
-    writeFileSync(file, bytes)
-    await store.putFile('some (odd) name!*1', file)
-    await store.put('small', Buffer.from('text'))
-    const keys = []
-    for await (const { key } of store.list('')) keys.push(key)
-    expect(keys).toEqual(['small', 'some (odd) name!*1'])
-    const copy = join(folder, 'copy')
-    await store.getFile('some (odd) name!*1', copy)
-    expect(readFileSync(copy).equals(bytes)).toBe(true)
-    expect(new Set(asked)).toEqual(new Set(['s3.company.test:443']))
-  }, FAR_MS)
+  it(
+    'is written in parts, listed and read',
+    async () => {
+      const store = opened()
+      const [file, bytes] = [join(folder, 'big'), randomBytes(20 * 1024 * 1024)]
+      writeFileSync(file, bytes)
+      await store.putFile('some (odd) name!*1', file)
+      await store.put('small', Buffer.from('text'))
+      const keys = []
+      for await (const { key } of store.list('')) keys.push(key)
+      expect(keys).toEqual(['small', 'some (odd) name!*1'])
+      const copy = join(folder, 'copy')
+      await store.getFile('some (odd) name!*1', copy)
+      expect(readFileSync(copy).equals(bytes)).toBe(true)
+      expect(new Set(asked)).toEqual(new Set(['s3.company.test:443']))
+    },
+    FAR_MS,
+  )
 
-  it('is not trusted without the authority of the company', async () => {
-    delete process.env['AWS_CA_BUNDLE']
-    await expect(opened().get('small')).rejects.toThrow(/certificate/)
-  }, FAR_MS)
+  it(
+    'is not trusted without the authority of the company',
+    async () => {
+      delete process.env['AWS_CA_BUNDLE']
+      await expect(opened().get('small')).rejects.toThrow(/certificate/)
+    },
+    FAR_MS,
+  )
 
-  it('names the proxy that refuses, without its password', async () => {
-    refusal = 403
-    process.env['HTTPS_PROXY'] = `http://me:hidden@127.0.0.1:${portOf(proxy)}`
-    await expect(opened().get('small')).rejects.toThrow(
-      /the proxy refuses connections to s3\.company\.test \(HTTP 403\)/,
-    )
-  }, FAR_MS)
+  it(
+    'names the proxy that refuses, without its password',
+    async () => {
+      refusal = 403
+      process.env['HTTPS_PROXY'] = `http://me:hidden@127.0.0.1:${portOf(proxy)}`
+      await expect(opened().get('small')).rejects.toThrow(
+        /the proxy refuses connections to s3\.company\.test \(HTTP 403\)/,
+      )
+    },
+    FAR_MS,
+  )
 
-  it('is opened with the role of a profile', async () => {
-    const config = join(folder, 'config')
-    writeFileSync(
-      config,
-      `[profile base]\naws_access_key_id = a\naws_secret_access_key = b\n
+  it(
+    'is opened with the role of a profile',
+    async () => {
+      const config = join(folder, 'config')
+      writeFileSync(
+        config,
+        `[profile base]\naws_access_key_id = a\naws_secret_access_key = b\n
 [profile role]\nrole_arn = arn:aws:iam::1:role/x\nsource_profile = base\n`,
-    )
-    for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) delete process.env[name]
-    Object.assign(process.env, {
-      AWS_PROFILE: 'role',
-      AWS_CONFIG_FILE: config,
-      AWS_ENDPOINT_URL_STS: 'https://sts.company.test',
-    })
-    await opened().put('by-role', Buffer.from('text'))
-    expect(asked).toEqual(expect.arrayContaining(['sts.company.test:443', 's3.company.test:443']))
-  }, FAR_MS)
+      )
+      for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) delete process.env[name]
+      Object.assign(process.env, {
+        AWS_PROFILE: 'role',
+        AWS_CONFIG_FILE: config,
+        AWS_ENDPOINT_URL_STS: 'https://sts.company.test',
+      })
+      await opened().put('by-role', Buffer.from('text'))
+      expect(asked).toEqual(expect.arrayContaining(['sts.company.test:443', 's3.company.test:443']))
+    },
+    FAR_MS,
+  )
 })
 
 describe('a server of this machine', () => {
-  it('is reached without the proxy', async () => {
-    process.env['AWS_ENDPOINT_URL'] = s3.url
-    process.env['HTTP_PROXY'] = process.env['HTTPS_PROXY']
-    delete process.env['NO_PROXY']
-    delete process.env['no_proxy']
-    await opened().put('near', Buffer.from('text'))
-    expect(asked).toEqual([])
-  }, FAR_MS)
+  it(
+    'is reached without the proxy',
+    async () => {
+      process.env['AWS_ENDPOINT_URL'] = s3.url
+      process.env['HTTP_PROXY'] = process.env['HTTPS_PROXY']
+      delete process.env['NO_PROXY']
+      delete process.env['no_proxy']
+      await opened().put('near', Buffer.from('text'))
+      expect(asked).toEqual([])
+    },
+    FAR_MS,
+  )
 })
 
 describe('other servers behind the proxy', () => {
-  it('are reached by backends', async () => {
-    const client = createHttpClient({
-      name: 'Web',
-      baseUrl: 'https://web.company.test',
-      userAgent: 'test',
-      headers: () => ({}),
-    })
-    const answer = z.object({ from: z.string() })
-    const call = { method: 'GET', path: '/', answer, timeoutMs: FAR_MS } as const
-    expect(await client.call(call, new AbortController().signal)).toEqual({ from: 'the web' })
-  }, FAR_MS)
+  it(
+    'are reached by backends',
+    async () => {
+      const client = createHttpClient({
+        name: 'Web',
+        baseUrl: 'https://web.company.test',
+        userAgent: 'test',
+        headers: () => ({}),
+      })
+      const answer = z.object({ from: z.string() })
+      const call = { method: 'GET', path: '/', answer, timeoutMs: FAR_MS } as const
+      expect(await client.call(call, new AbortController().signal)).toEqual({ from: 'the web' })
+    },
+    FAR_MS,
+  )
 
-  it('are reached by fetch', async () => {
-    const former = getGlobalDispatcher()
-    try {
-      leadFetchOutside(process.env)
-      expect(await (await fetch('https://web.company.test/')).json()).toEqual({ from: 'the web' })
-    } finally {
-      setGlobalDispatcher(former)
-    }
-    expect(asked).toEqual(['web.company.test:443'])
-  }, FAR_MS)
+  it(
+    'are reached by fetch',
+    async () => {
+      const former = getGlobalDispatcher()
+      try {
+        leadFetchOutside(process.env)
+        expect(await (await fetch('https://web.company.test/')).json()).toEqual({ from: 'the web' })
+      } finally {
+        setGlobalDispatcher(former)
+      }
+      expect(asked).toEqual(['web.company.test:443'])
+    },
+    FAR_MS,
+  )
 
   it('need a file of authorities that can be read', () => {
     process.env['AWS_CA_BUNDLE'] = '/nothing/here.pem'

@@ -32,7 +32,7 @@ export async function launch(host: Host, order: Order, { signal }: CallContext):
     const beforeMs = host.deps.clock()
     const sent = await send(host, { order, request, signal })
     const answer = sent && (isSilent(sent) ? await askFleet(host, sent, signal) : sent)
-    // A machine without its id was bought all the same.
+    // A machine without an id was bought too.
     if (answer === undefined || answer.machines.some(({ id }) => id === ''))
       return { kind: 'unconfirmed', findAfterMs: FIND_AFTER_MS }
     const [bought] = answer.machines

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, Optional
 
-from .dates import Dates, WrittenDate
+from ..dates import Dates, WrittenDate
 
 # Ten years (core/money/meter.ts): longer than any job.
 AFFORDABLE_MAX_MS = 3650 * 24 * 3600 * 1000

@@ -4,7 +4,7 @@ import threading
 from typing import Callable, List, NamedTuple, Optional, Tuple
 
 from ..clock import CLOCK_SLACK_MS, Clock
-from .dates import Dates, WrittenDate
+from ..dates import Dates, WrittenDate
 from .lease import Lease
 from .limits import Limits
 

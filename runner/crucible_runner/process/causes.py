@@ -15,10 +15,13 @@ _NOTICE = re.compile(
         | File\ "[^"]*",\ line\ \d+ | [\^~\s]+$ | [-=*_#.\s]+$
         | note:\ This\ | hint:\ See\ above | \[\d+\]:$ | Failures:$ | Root\ Cause | <NO_OTHER_FAILURES>
         | (?:time|host|rank|exitcode|error_file|traceback)\s*:\ | \S+\ FAILED$
-        | (?:tar|gzip|zcat|xz|unzip):\ .*(?:not\ recoverable|unexpected\ end|returned\ status|not\ look\ like)
         | ERROR\ conda\.cli | make(?:\[\d+\])?:\ \*\*\* | srun:\ error:.*Exited\ with
     )""",
     re.VERBOSE,
+)
+# Of a program that unpacks what another one has not sent.
+_UNPACKING = re.compile(
+    r"(?:tar|gzip|zcat|xz|unzip): .*(?:not recoverable|unexpected end|returned status|not look like)"
 )
 # The last line of a Python traceback.
 _EXCEPTION = re.compile(r"^(?:\[rank\d+\]:\s*)?(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit)\b(?:: .*)?$")
@@ -159,6 +162,11 @@ _CAUSES = (
 )
 
 
+def _is_notice(line: str) -> bool:
+    """Whether a line says nothing about a failure."""
+    return _NOTICE.match(line) is not None or _UNPACKING.match(line) is not None
+
+
 def cause_of(errors: Sequence[str], lines: Sequence[str]) -> Optional[str]:
     """Returns the line of the output that tells the cause, with advice if it is a known one; `errors` are the last lines of the standard
     error output, `lines` those of both outputs."""
@@ -177,14 +185,14 @@ def uncaught(errors: Sequence[str], lines: Sequence[str]) -> Optional[str]:
     """Returns the exception of the Python traceback with which the standard error output ends, if it is among the last lines of both
     outputs: after a handled one, a program has more to print."""
     shown = _plain(errors)
-    telling = [line for line in shown if not _NOTICE.match(line)]
+    telling = [line for line in shown if not _is_notice(line)]
     if not telling or not _EXCEPTION.match(telling[-1]) or not any(_TRACEBACK.search(line) for line in shown):
         return None
     return _short(telling[-1]) if telling[-1] in _plain(lines)[-_NEAR_END:] else None
 
 
 def _last(lines: List[str]) -> Optional[str]:
-    telling = [line for line in lines if not _NOTICE.match(line)]
+    telling = [line for line in lines if not _is_notice(line)]
     return _short((telling or lines)[-1]) if lines else None
 
 

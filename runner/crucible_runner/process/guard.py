@@ -12,7 +12,7 @@ import traceback
 from typing import Callable, List, NamedTuple, Optional
 
 from ..clock import Clock
-from ..control.dates import Dates, WrittenDate
+from ..dates import Dates, WrittenDate
 from ..line import Line
 from ..notices import file as notice_file
 from ..paths import Paths

@@ -30,7 +30,7 @@ describe('a look for capacity that finds a block without tags', () => {
     }
   })
 
-  it('adopts none while the mark of another purchase is damaged, and goes on with its own search', async () => {
+  it('adopts none while the mark of another purchase is damaged, and continues its own search', async () => {
     const desk = new Desk()
     const id = desk.untagged()
     await desk.store.put(layout.purchase('res-b', 1), '{"kind":"sent"}')

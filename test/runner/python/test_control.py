@@ -9,7 +9,7 @@ from crucible_runner.documents import BEAT, dump, parse
 from crucible_runner.store.file_store import FileStore
 from crucible_runner.keys import CheckpointId, Keys, parse_checkpoint_id, parse_range, stored_at
 from crucible_runner.control.lease import Lease
-from crucible_runner.control.dates import Dates
+from crucible_runner.dates import Dates
 from crucible_runner.control.limits import Limits, Spent
 from crucible_runner.control.phases import Phases
 from crucible_runner.store.retry import GaveUp, Pauses, Trouble, persist

@@ -4,7 +4,7 @@ import unittest
 
 from support import GOLDEN, FakeClock, paid_for
 
-from crucible_runner.control.dates import Dates
+from crucible_runner.dates import Dates
 from crucible_runner.control.lease import Lease
 from crucible_runner.control.limits import Limits, Spent, affordable_ms
 from crucible_runner.control.stop import Stop

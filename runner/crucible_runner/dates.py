@@ -2,7 +2,7 @@
 
 from typing import Optional
 
-from ..clock import CLOCK_SLACK_MS, Clock
+from .clock import CLOCK_SLACK_MS, Clock
 
 
 class Dates:

@@ -1,6 +1,4 @@
 /** What the environment says about the way from this machine to others. */
-import type * as Outside from './outside'
-
 export type Environment = Readonly<Record<string, string | undefined>>
 
 const PROXY_NAMES = ['http_proxy', 'https_proxy', 'grpc_proxy', 'all_proxy']
@@ -26,9 +24,12 @@ export function isDirect(environment: Environment): boolean {
   return exemptFrom(environment) === undefined && AUTHORITY_NAMES.every((name) => !environment[name])
 }
 
-/** Makes `fetch` take the way of `network/outside.ts`, in the whole process. */
-export function leadFetchOutside(environment: Environment): void {
-  if (isDirect(environment)) return
-  const { dispatcherTo, setGlobalDispatcher } = require('./outside') as typeof Outside
-  setGlobalDispatcher(dispatcherTo({}, environment))
+/** The environment of this process. */
+export function ownEnvironment(): Environment {
+  return process.env
+}
+
+/** Keeps clients of AWS's SDK from asking on standard error for a newer Node than Crucible needs, about which a user can do nothing. */
+export function silenceSdk(): void {
+  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true'
 }
