@@ -177,7 +177,12 @@ export default tseslint.config(
   {
     // What a command or a backend needs is loaded when it is needed; the bundle of the quick commands understands `require` (docs/decisions/0009),
     // and tests need no other spelling.
-    files: ['{cli,client}/**/*.ts', 'backends/registry.ts', 'backends/*/index.ts', 'test/proof/names.ts'],
+    files: [
+      '{cli,client,network}/**/*.ts',
+      'backends/registry.ts',
+      'backends/*/index.ts',
+      'test/proof/names.ts',
+    ],
     rules: { '@typescript-eslint/no-require-imports': 'off' },
   },
   {

@@ -45,7 +45,7 @@ const OFFER: Checks<Offer> = [
   ['besideMicroUsdPerHour', optional(isAmount)],
   ['listPriceMicroUsdPerHour', optional(isAmount)],
   ['billedAtLeastMs', optional(isInstant)],
-  ['billedInStepsOfMs', optional((value) => isInstant(value) && (value as number) > 0)],
+  ['billedInStepsOfMs', optional((value) => isInstant(value) && value > 0)],
   ['usableUntilMs', optional(isInstant)],
   ['runMsMax', optional(isInstant)],
   ['interruptionsPerHour', optional(isQuantity)],

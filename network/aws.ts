@@ -1,5 +1,5 @@
 /** How clients of AWS's SDK reach their servers. */
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { isDirect, ownEnvironment, silenceSdk } from './config'
 import type * as Outside from './outside'
@@ -69,7 +69,7 @@ class OutsideHandler {
       const answer = await this.#dispatcher.request({
         origin: `${protocol}//${hostname}${port === undefined ? '' : `:${port}`}`,
         path: path + queryOf(request),
-        method: method as Dispatcher.HttpMethod,
+        method: method,
         headers: Object.fromEntries(
           Object.entries(headers).filter(([name]) => !OWN_HEADERS.has(name.toLowerCase())),
         ),

@@ -180,7 +180,7 @@ async function restoreTree(
     only.length === 0 || only.some((place) => isAt(path, place))
   const own = new Set(copies.filter((copy) => copy.attempt === attempt).map(({ path }) => path))
   // A file of a newer attempt, or of an earlier download, stays.
-  await folder.makeLinks(outputs.links.filter(isWanted))
+  await folder.makeLinks(outputs.links.filter(isWanted), { isTolerant: true })
   const folders = outputs.folders.filter(isWanted)
   for (const { path } of folders) await unlessTaken(folder.makeFolder(path))
   for (const entry of outputs.files)

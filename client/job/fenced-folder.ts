@@ -95,10 +95,17 @@ export class FencedFolder {
     await this.at(path, (at) => mkdir(at).catch(unlessThere))
   }
 
-  /** Makes links unless their names are taken. Returns the paths of those that lead out of the folder, which are removed again. */
-  async makeLinks(links: readonly { path: string; target: string }[]): Promise<string[]> {
+  /**
+   * Makes links unless their names are taken. Returns the paths of those that lead out of the folder, which are removed again.
+   * `isTolerant` leaves out links that the file system does not support, which are an error otherwise.
+   */
+  async makeLinks(
+    links: readonly { path: string; target: string }[],
+    { isTolerant = false } = {},
+  ): Promise<string[]> {
     const made: string[] = []
-    for (const { path, target } of links) if (await this.#makeLink(path, target)) made.push(path)
+    const tolerated = isTolerant ? OF_NAMES : []
+    for (const { path, target } of links) if (await this.#makeLink(path, target, tolerated)) made.push(path)
     // One link may lead through another, so they are followed when all are made.
     const root = await realpath(this.#path)
     const outside: string[] = []
@@ -112,13 +119,13 @@ export class FencedFolder {
     return outside
   }
 
-  /** Whether it was made; not if its name is taken or unusable, or if its place is not in a folder. */
-  async #makeLink(path: string, target: string): Promise<boolean> {
+  /** Whether it was made; not if its name is taken, if its place is not in a folder, or after a tolerated error. */
+  async #makeLink(path: string, target: string, tolerated: readonly string[]): Promise<boolean> {
     try {
       await this.at(path, (at) => symlink(target, at))
       return true
     } catch (error) {
-      if (hasCode(error, 'EEXIST', 'ENOTDIR', ...OF_NAMES) || error instanceof CrucibleError) return false
+      if (hasCode(error, 'EEXIST', 'ENOTDIR', ...tolerated) || error instanceof CrucibleError) return false
       throw error
     }
   }

@@ -77,9 +77,9 @@ describe('an offer', () => {
       .map(([name]): [string, (value: unknown) => Offer] => [
         part === null ? name : `${part}.${name}`,
         (value) =>
-          (part === null
+          part === null
             ? { ...whole, [name]: value }
-            : { ...whole, [part]: { ...(whole[part] as object), [name]: value } }) as Offer,
+            : { ...whole, [part]: { ...(whole[part] as object), [name]: value } },
       ]),
   )
 
@@ -123,11 +123,11 @@ describe('a quote', () => {
 
   it.each(numbers(full))('whose %s is forged is never bought and never offered for approval', (name) => {
     for (const [what, value] of FORGED) {
-      const quote = { ...full, [name]: value } as CapacityQuote
+      const quote = { ...full, [name]: value }
       const approved = judgeCapacity(factsOf({ rule: RULE, quotes: [quote], approved: quote }))
       expect([what, approved.kind]).toEqual([what, 'wait'])
       expect(approved.alternatives[0]?.refusal).toMatch(/ is /)
-      const hourly = { ...hourlyOf(), [name]: value } as CapacityQuote
+      const hourly = { ...hourlyOf(), [name]: value }
       const facts = factsOf({ wish: { kind: 'hourly', durationMs: 0 }, rule: RULE, quotes: [hourly] })
       expect([what, judgeCapacity(facts).kind]).toEqual([what, 'wait'])
     }
@@ -135,7 +135,7 @@ describe('a quote', () => {
 
   it.each(numbers(RULE))('is not bought by a rule whose %s is forged', (name) => {
     for (const [what, value] of FORGED) {
-      const rule = { ...RULE, [name]: value } as PurchaseRule
+      const rule = { ...RULE, [name]: value }
       const verdict = judgeCapacity(factsOf({ rule, quotes: [full] }))
       expect([what, ['buy', 'ask'].includes(verdict.kind)]).toEqual([what, false])
     }
@@ -159,7 +159,7 @@ describe('a quote', () => {
         }).kind
       expect(judge(good)).toBe('extend')
       for (const [what, value] of FORGED)
-        expect([what, judge({ ...good, [name]: value } as CapacityQuote)]).toEqual([what, 'move'])
+        expect([what, judge({ ...good, [name]: value })]).toEqual([what, 'move'])
     },
   )
 })
@@ -171,7 +171,7 @@ describe('an owned reservation', () => {
       const facts = factsOf({ owned: [ownedOf({ deployment: 'dep' })] })
       expect(adoptable(facts)?.kind).toBe('adopt')
       for (const [what, value] of FORGED) {
-        const owned = { ...ownedOf({ deployment: 'dep' }), [name]: value } as OwnedReservation
+        const owned = { ...ownedOf({ deployment: 'dep' }), [name]: value }
         expect([what, adoptable({ ...facts, owned: [owned] })]).toEqual([what, undefined])
       }
     },

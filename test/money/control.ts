@@ -30,7 +30,7 @@ export class Control {
   constructor(private readonly attempt: Attempt) {
     const { order, handle, machine } = attempt
     this.documents = {
-      readOrder: () => this.ifStore(() => ({ issuedAtMs: machine.wanted.issuedAtMs })),
+      orderedAtMs: () => this.ifStore(() => machine.wanted.issuedAtMs),
       readLimits: () => this.ifStore(() => attempt.limits),
       readEnded: () => this.ifStore(() => attempt.doubled.ended),
       readBilling: () => this.ifStore(() => this.billing),

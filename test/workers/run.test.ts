@@ -40,7 +40,7 @@ beforeEach(() => {
 afterEach(() => rmSync(home, { recursive: true }))
 
 it('no worker starts with the server of another deployment, and the connection is closed', async () => {
-  const { runWorkers } = require('../../workers/run') as typeof run
+  const { runWorkers } = jest.requireActual<typeof run>('../../workers/run')
   const config = readWorkerConfig({ CRUCIBLE_HOME: home, TEMPORAL_ADDRESS: 'localhost:1' })
   const { signal } = new AbortController()
   const running = runWorkers({

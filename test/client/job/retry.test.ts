@@ -3,6 +3,7 @@ import { WorkflowNotFoundError, type Client } from '@temporalio/client'
 import { retryNow } from '../../../client/job/retry'
 import { ClientWorld, JOB } from '../world'
 
+const [job, attempt] = [`job/${JOB}`, `job/${JOB}/1`]
 let world: ClientWorld
 beforeEach(async () => {
   world = await ClientWorld.make()
@@ -25,7 +26,10 @@ function serverOf(workflows: Record<string, Error | { attempt: number }>): strin
         workflowId,
         status: { name: 'RUNNING' },
         typedSearchAttributes: { get: () => 'provisioning' },
-        raw: { pendingActivities: [activity] },
+        raw: {
+          pendingActivities: [activity],
+          pendingChildren: workflowId === job ? [{ workflowId: attempt }] : [],
+        },
       }),
     }
   }
@@ -43,19 +47,17 @@ function serverOf(workflows: Record<string, Error | { attempt: number }>): strin
 }
 
 describe('a retry', () => {
-  const [job, attempt] = [`job/${JOB}`, `job/${JOB}/1`]
-
   it('ends the pauses of the job and of its newest attempt', async () => {
     const reset = serverOf({ [job]: { attempt: 2 }, [attempt]: { attempt: 3 } })
     expect(await retryNow(world.context, JOB)).toEqual({ message: 'Retrying now: plan, plan.' })
     expect(reset).toEqual([`${job} 7`, `${attempt} 7`])
   })
 
-  it('of a job that is over is refused', async () => {
+  it('of a job that is not open is refused', async () => {
     serverOf({})
     await expect(retryNow(world.context, JOB)).rejects.toMatchObject({
-      kind: 'failed',
-      message: `${JOB} is over: nothing to retry.`,
+      kind: 'not-found',
+      message: expect.stringMatching(`^The Temporal server does not know ${JOB}, or has closed it\\.`),
     })
   })
 

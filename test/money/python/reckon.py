@@ -6,7 +6,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 
 from crucible_runner.clock import Clock  # noqa: E402
-from crucible_runner.control.dates import Dates  # noqa: E402
+from crucible_runner.dates import Dates  # noqa: E402
 from crucible_runner.control.limits import Limits, Spent  # noqa: E402
 
 
