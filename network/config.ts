@@ -4,8 +4,8 @@ export type Environment = Readonly<Record<string, string | undefined>>
 const PROXY_NAMES = ['http_proxy', 'https_proxy', 'grpc_proxy', 'all_proxy']
 /** Servers that no proxy reaches: those of this machine, and the metadata services of a machine at AWS. */
 const NEAR = ['localhost', '127.0.0.1', '::1', '169.254.169.254', '169.254.170.2', 'fd00:ec2::254']
-/** Files with further authorities, in the variables of AWS's tools, of OpenSSL and of Node. */
-export const AUTHORITY_NAMES = ['AWS_CA_BUNDLE', 'SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS']
+/** The variable with the file of authorities that Node reads by itself. */
+const NODES_AUTHORITIES = 'NODE_EXTRA_CA_CERTS'
 
 /** The value of a variable that tools know in small and in capital letters. */
 export function valueOf(environment: Environment, name: string): string | undefined {
@@ -19,9 +19,18 @@ export function exemptFrom(environment: Environment): string | undefined {
   return exempt.includes('*') ? '*' : [...new Set([...exempt, ...NEAR])].join(',')
 }
 
-/** Whether servers are reached directly and with the authorities of Node. */
+/** Returns the variables that name files of authorities, in those of AWS's tools, of OpenSSL and of Node; none if Node's file is the only one. */
+export function authorityNames(environment: Environment): string[] {
+  const own = environment[NODES_AUTHORITIES]
+  const further = ['AWS_CA_BUNDLE', 'SSL_CERT_FILE'].filter(
+    (name) => environment[name] && environment[name] !== own,
+  )
+  return further.length > 0 && own ? [...further, NODES_AUTHORITIES] : further
+}
+
+/** Whether servers are reached directly, and trusted as Node does by itself. */
 export function isDirect(environment: Environment): boolean {
-  return exemptFrom(environment) === undefined && AUTHORITY_NAMES.every((name) => !environment[name])
+  return exemptFrom(environment) === undefined && authorityNames(environment).length === 0
 }
 
 /** The environment of this process. */

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { rootCertificates } from 'node:tls'
 import { Agent, EnvHttpProxyAgent, setGlobalDispatcher, type Dispatcher } from 'undici'
 import { CodedError } from '../core/errors'
-import { AUTHORITY_NAMES, exemptFrom, ownEnvironment, valueOf, type Environment } from './config'
+import { authorityNames, exemptFrom, ownEnvironment, valueOf, type Environment } from './config'
 
 export { setGlobalDispatcher }
 
@@ -16,7 +16,7 @@ class NetworkSettingError extends CodedError<'config'> {
 
 /** @throws NetworkSettingError for a file that cannot be read */
 function authoritiesOf(environment: Environment): string[] | undefined {
-  const named = AUTHORITY_NAMES.filter((name) => environment[name])
+  const named = authorityNames(environment)
   if (named.length === 0) return undefined
   const texts = named.map((name) => {
     try {

@@ -12,6 +12,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { getGlobalDispatcher, setGlobalDispatcher } from 'undici'
 import { z } from 'zod'
 import { createHttpClient } from '../../backends/http'
+import { isDirect } from '../../network/config'
 import { leadFetchOutside } from '../../network/fetch'
 import { openStore } from '../../storage/open-store'
 import type { S3Store } from '../../storage/s3/s3-store'
@@ -196,22 +197,37 @@ describe('other servers behind the proxy', () => {
   it(
     'are reached by fetch',
     async () => {
-      const former = getGlobalDispatcher()
+      const former = { dispatcher: getGlobalDispatcher(), fetch: globalThis.fetch }
       try {
         leadFetchOutside(process.env)
         expect(await (await fetch('https://web.company.test/')).json()).toEqual({ from: 'the web' })
       } finally {
-        setGlobalDispatcher(former)
+        setGlobalDispatcher(former.dispatcher)
+        globalThis.fetch = former.fetch
       }
       expect(asked).toEqual(['web.company.test:443'])
     },
     FAR_MS,
   )
 
-  it('need a file of authorities that can be read', () => {
+  it('need a file of authorities that can be read', async () => {
+    const former = globalThis.fetch
     process.env['AWS_CA_BUNDLE'] = '/nothing/here.pem'
-    expect(() => leadFetchOutside(process.env)).toThrow(
+    leadFetchOutside(process.env)
+    await expect(fetch('https://web.company.test/')).rejects.toThrow(
       'AWS_CA_BUNDLE names /nothing/here.pem, which cannot be read (ENOENT).',
     )
+    globalThis.fetch = former
+  })
+})
+
+describe('the file of authorities that Node reads by itself', () => {
+  it.each([
+    [{ SSL_CERT_FILE: '/a' }, false],
+    [{ SSL_CERT_FILE: '/a', NODE_EXTRA_CA_CERTS: '/a', AWS_CA_BUNDLE: '/a' }, true],
+    [{ SSL_CERT_FILE: '/a', NODE_EXTRA_CA_CERTS: '/b' }, false],
+    [{ NODE_EXTRA_CA_CERTS: '/b' }, true],
+  ])('needs no other way: %j', (environment, isEnough) => {
+    expect(isDirect(environment)).toBe(isEnough)
   })
 })
