@@ -4,7 +4,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 const PROXY_NAMES = ['http_proxy', 'https_proxy', 'grpc_proxy', 'all_proxy']
 /** Servers that no proxy reaches: those of this machine, and the metadata services of a machine at AWS. */
 const NEAR = ['localhost', '127.0.0.1', '::1', '169.254.169.254', '169.254.170.2', 'fd00:ec2::254']
-/** The variable with the file of authorities that Node reads by itself. */
+/** The variable with the file of authorities that Node reads. */
 const NODES_AUTHORITIES = 'NODE_EXTRA_CA_CERTS'
 
 /** The value of a variable that tools know in small and in capital letters. */
@@ -28,7 +28,7 @@ export function authorityNames(environment: Environment): string[] {
   return further.length > 0 && own ? [...further, NODES_AUTHORITIES] : further
 }
 
-/** Whether servers are reached directly, and trusted as Node does by itself. */
+/** Whether servers are reached directly, and trusted as Node does on its own. */
 export function isDirect(environment: Environment): boolean {
   return exemptFrom(environment) === undefined && authorityNames(environment).length === 0
 }

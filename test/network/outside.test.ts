@@ -221,7 +221,7 @@ describe('other servers behind the proxy', () => {
   })
 })
 
-describe('the file of authorities that Node reads by itself', () => {
+describe('the file of authorities that Node reads', () => {
   it.each([
     [{ SSL_CERT_FILE: '/a' }, false],
     [{ SSL_CERT_FILE: '/a', NODE_EXTRA_CA_CERTS: '/a', AWS_CA_BUNDLE: '/a' }, true],
