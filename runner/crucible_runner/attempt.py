@@ -59,7 +59,7 @@ class Attempt:
 
     def _on_lost_timekeeper(self) -> None:
         """Without its timekeeper, nothing would stop this attempt in time. The guard has noticed too, unless it is dead."""
-        self.context.duties.do()
+        self.context.duties.take_over(self.context.clock)
         os._exit(1)
 
     def _continue_after_earlier_runner(self) -> int:

@@ -14,6 +14,9 @@ from .process.guard import Options, Post, power_off
 # By the end of the time for the result, every step that can be abandoned has been abandoned.
 OVERDUE_MS = 5_000
 _LOOK_SECONDS = 0.5
+_GUARD_LOOK_SECONDS = 0.1
+# A guard that has not ended this process after this time cannot.
+_GUARD_MS = 15_000
 
 
 class LastDuties:
@@ -50,6 +53,13 @@ class LastDuties:
                 processes.end_all(self._options.machine, [], [])
             power_off(self._options.power_off)
             self._is_done = True
+
+    def take_over(self, clock: Clock) -> None:
+        """For a process that the guard is about to end: performs the duties if it does not, since it is dead, dies meanwhile, or is stuck."""
+        until_ms = clock.mono_ms() + _GUARD_MS
+        while os.getppid() == self._post.guard and clock.mono_ms() < until_ms:
+            time.sleep(_GUARD_LOOK_SECONDS)
+        self.do(is_guard_stuck=True)
 
 
 class Deadman:

@@ -43,8 +43,6 @@ SILENT_MS = 5_000
 _OVERDUE_MS = OVERDUE_MS + SILENT_MS
 # Facts are this old only if the runner is held up: it reports them every second.
 _STALE_MS = 3_000
-# A guard that has not ended this process after this time cannot.
-_GUARD_MS = 15_000
 # Time after which a machine that has not begun an attempt ends.
 BEGIN_PATIENCE_MS = 60 * 60_000
 
@@ -322,10 +320,7 @@ class Timekeeper:
         """Ends runner, workload and machine: through the guard, or without it when it is dead or does not answer."""
         print("%s: ending the machine" % words, file=sys.stderr, flush=True)
         self._post.tell_guard({"over": True})
-        until_ms = self._clock.mono_ms() + _GUARD_MS
-        while os.getppid() == self._post.guard and self._clock.mono_ms() < until_ms:
-            time.sleep(_LOOK_SECONDS)
-        self._duties.do(is_guard_stuck=True)
+        self._duties.take_over(self._clock)
         os._exit(1)
 
     def _outlive_runner(self) -> None:

@@ -122,8 +122,6 @@ describe('no process of the machine is left', () => {
     const machine = await launchStubborn(world, undefined, '--power-off', `touch ${mark}`)
     const daemon = await daemonOf(machine)
     const pid = machine[other]()
-    // It must not begin the duties of the guard in between.
-    process.kill(pid, 'SIGSTOP')
     process.kill(machine.guard.pid!, 'SIGKILL')
     process.kill(pid, 'SIGKILL')
     await untilNothingIsLeft(machine, daemon)

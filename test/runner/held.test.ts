@@ -96,7 +96,8 @@ describe('a runner whose work on a job’s data does not return', () => {
 
   it.each(['runner', 'timekeeper'] as const)('ends at the hard stop when the %s is frozen', async (part) => {
     const world = createHolding('none', 0, Object.keys(PARTS).length)
-    const paidMs = patient(5_000)
+    // A runner counts as silent after five seconds, which begin a second after the last answer at the latest.
+    const paidMs = patient(9_000)
     const issuedAtMs = Date.now()
     const limits = { seq: 0, deadlineAtMs: null, budget: paidFor(paidMs) }
     const machine = await world.launch({ ...BRISK, limits, issuedAtMs, run: 'echo step 1; exec sleep 600' })

@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 import time
+import unittest
 from unittest import mock
 
 from support import FakeClock, FolderTest
 
+from crucible_runner.deadman import LastDuties
 from crucible_runner.process import processes
 from crucible_runner.process.guard import Children, Guard, Options, Work, run_guarded
 
@@ -87,3 +89,23 @@ class NoticeTest(FolderTest):
             self.assertFalse(guard._is_taken_back(), step)
             clock.advance(1_000)
             self.assertTrue(guard._is_taken_back(), step)
+
+
+class LastDutiesTest(unittest.TestCase):
+    """A process that the guard is about to end has its duties if the guard does not."""
+
+    def test_are_done_although_the_guard_dies_only_after_the_process_that_asked(self):
+        self.assertEqual(self.done_with([7, 7, 1, 1]), ["off"])
+
+    def test_are_done_for_a_guard_that_is_stuck(self):
+        self.assertEqual(self.done_with([7] * 1_000), ["off"])
+
+    def done_with(self, parents):
+        clock = FakeClock()
+        done = []
+        duties = LastDuties(mock.Mock(power_off="off", machine="m"), mock.Mock(guard=7), lambda _: None)
+        with mock.patch("os.getppid", side_effect=parents), mock.patch.object(processes, "end_all"):
+            with mock.patch("crucible_runner.deadman.power_off", done.append):
+                with mock.patch("time.sleep", lambda seconds: clock.advance(int(seconds * 1000))):
+                    duties.take_over(clock)
+        return done

@@ -269,8 +269,8 @@ class ArtifactsTest(FolderTest):
         deep = self.at("output", *(["0"] * 1_500))
         with self.in_deep_folder("output", 1_500):
             open("file", "w").close()
-        found, remarks = find_artifacts(self.at("output"), self.at("work"), {})
-        self.assertEqual((list(found.values()), remarks), ([os.path.join(deep, "file")], []))
+        found, left_out, remarks = find_artifacts(self.at("output"), self.at("work"), {})
+        self.assertEqual((list(found.values()), left_out, remarks), ([os.path.join(deep, "file")], [], []))
 
     def test_a_folder_that_cannot_be_read_is_spoken_of_and_all_else_is_kept(self):
         self.write("output/a/file", "x")
@@ -283,9 +283,9 @@ class ArtifactsTest(FolderTest):
             return listdir(path)
 
         with mock.patch("os.listdir", closed):
-            found, remarks = find_artifacts(self.at("output"), self.at("work"), {})
+            found, left_out, _ = find_artifacts(self.at("output"), self.at("work"), {})
         self.assertEqual(list(found), ["b/file"])
-        self.assertRegex(remarks[0], "^the contents of a are not kept: .*Permission denied")
+        self.assertRegex(left_out[0], "^the contents of a are not kept: .*Permission denied")
 
     def test_finds_files_by_pattern_and_all_of_the_output(self):
         for name in (
@@ -301,7 +301,7 @@ class ArtifactsTest(FolderTest):
         self.write("x", "outside")
         matches = matches_of(self.at("work"), ["*.txt", "sub", "**/*.bin", *outside])
         self.assertEqual([pattern for pattern, paths in matches.items() if not paths], outside)
-        found, remarks = find_artifacts(self.at("output"), self.at("work"), matches)
+        found, left_out, remarks = find_artifacts(self.at("output"), self.at("work"), matches)
         names = {name: os.path.relpath(path, self.folder) for name, path in found.items()}
         self.assertEqual(
             names,
@@ -312,6 +312,7 @@ class ArtifactsTest(FolderTest):
                 "o/p": "output/o/p",
             },
         )
+        self.assertEqual(left_out, [])
         self.assertEqual(remarks, ["the output %s is outside the working directory and is not kept" % pattern for pattern in outside])
 
 
