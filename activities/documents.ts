@@ -217,14 +217,10 @@ export class AttemptDocuments {
   }
 }
 
-/** Only `AttemptDocuments` writes this document, so its form is trusted. */
-function parseEnded(text: string): EndedMachine {
-  const ended = JSON.parse(text) as Partial<EndedMachine> | null
-  const isWhole =
-    typeof ended?.handle?.id === 'string' && (ended.endedAtMs === null || isInstant(ended.endedAtMs))
-  if (!isWhole) throw new Error('it is not the record of an ended machine')
-  return ended as EndedMachine
-}
+const parseEnded = parserOf<EndedMachine>(
+  'the record of an ended machine',
+  ({ handle, endedAtMs }) => typeof handle?.id === 'string' && (endedAtMs === null || isInstant(endedAtMs)),
+)
 
 const parseOrder = parserOf<IssuedRunnerOrder>(
   'an order',

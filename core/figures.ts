@@ -12,6 +12,8 @@ const INSTANT_MAX_MS = 253_370_764_799_999
 /** A billion dollars: sums of a million such amounts are exact. */
 const AMOUNT_MAX: MicroUsd = 1e15
 const COUNT_MAX = 1e6
+/** Characters of a figure that are shown. It may be a long text. */
+const SHOWN_MAX = 40
 
 /** Whether a value is money: whole micro-dollars, from 0 to a billion dollars. */
 export function isAmount(value: unknown): value is MicroUsd {
@@ -137,10 +139,7 @@ function faultIn<T extends object>(checks: Checks<T>, values: T): string | undef
   return wrong && `${wrong[0]} is ${shown(values[wrong[0]])}`
 }
 
-/** A figure may be a long text. */
 function shown(value: unknown): string {
   const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? 'missing')
   return text.slice(0, SHOWN_MAX)
 }
-
-const SHOWN_MAX = 40

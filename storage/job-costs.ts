@@ -6,10 +6,9 @@ import { settledAttempt, attemptOf } from '../core/job/attempt-record'
 import type { CostPart, JobCosts } from '../core/money/job-costs'
 import { spendOver } from '../core/money/meter'
 import type { MicroUsd } from '../core/money/money'
-import { Gaps, ignoreBadDocument, putDocumentIfAbsent, readDocument } from './json'
+import { Gaps, ignoreBadDocument, parserOf, putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
 import { readMarket } from './market'
-import { eachOf } from './parallel'
 import { readRecords } from './record'
 import type { ObjectStore } from './store'
 
@@ -44,22 +43,19 @@ export async function readJobCosts(
   const keys: string[] = []
   for await (const { key } of store.list(layout.costs(month))) keys.push(key)
   const gaps = new Gaps()
-  const read = await eachOf(keys, (key) => gaps.read(key, () => readDocument(store, key, parseCosts)))
-  return { costs: read.filter((costs) => costs !== undefined), unreadable: gaps.names }
+  const costs = await gaps.readEach(keys, (key) => readDocument(store, key, parseCosts))
+  return { costs, unreadable: gaps.names }
 }
 
-/** Only this file writes them, so the check covers what is added up. */
-function parseCosts(text: string): JobCosts {
-  const costs = JSON.parse(text) as Partial<JobCosts> | null
-  const isWhole =
-    typeof costs?.jobId === 'string' &&
-    isInstant(costs.finishedAtMs) &&
-    isAmount(costs.costMicroUsd) &&
-    Array.isArray(costs.parts) &&
-    costs.parts.every(isPart)
-  if (!isWhole) throw new Error('it has no costs of a job')
-  return costs as JobCosts
-}
+const parseCosts = parserOf<JobCosts>(
+  'the costs of a job',
+  ({ jobId, finishedAtMs, costMicroUsd, parts }) =>
+    typeof jobId === 'string' &&
+    isInstant(finishedAtMs) &&
+    isAmount(costMicroUsd) &&
+    Array.isArray(parts) &&
+    parts.every(isPart),
+)
 
 function isPart(part: Partial<CostPart> | null): boolean {
   const list = part?.listMicroUsd

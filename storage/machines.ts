@@ -3,7 +3,7 @@ import { isAmount, isInstant } from '../core/figures'
 import type { Billing } from '../core/documents'
 import type { MachineHandle } from '../core/handle'
 import { attemptIdOf } from '../core/queues'
-import { ignoreBadDocument, readDocument } from './json'
+import { ignoreBadDocument, parserOf, readDocument } from './json'
 import { layout } from './layout'
 import type { ObjectStore } from './store'
 
@@ -24,14 +24,9 @@ export async function readMachineStrictly(
   { jobId, attempt }: AttemptKey,
 ): Promise<MachineHandle | undefined> {
   return readDocument(store, layout.machine(jobId, attempt), (text) => {
-    const machine = JSON.parse(text) as Partial<MachineHandle> | null
-    const isWhole =
-      typeof machine?.id === 'string' &&
-      isInstant(machine.launchedAtMs) &&
-      isAmount(machine.realised?.priceMicroUsdPerHour)
-    if (!isWhole) throw new Error('it is not the record of a machine')
+    const machine = parseMachine(text)
     if (machine.attemptId !== attemptIdOf(jobId, attempt)) throw new Error('it belongs to another attempt')
-    return machine as MachineHandle
+    return machine
   })
 }
 
@@ -45,10 +40,15 @@ export async function readBillingStrictly(
   store: ObjectStore,
   { jobId, attempt }: AttemptKey,
 ): Promise<Billing | undefined> {
-  return readDocument(store, layout.billing(jobId, attempt), (text) => {
-    const billing = JSON.parse(text) as Partial<Billing> | null
-    if (billing?.fromAtMs !== null && !isInstant(billing?.fromAtMs))
-      throw new Error('it is not the record of a billing')
-    return billing as Billing
-  })
+  return readDocument(store, layout.billing(jobId, attempt), parseBilling)
 }
+
+const parseMachine = parserOf<MachineHandle>(
+  'the record of a machine',
+  ({ id, launchedAtMs, realised }) =>
+    typeof id === 'string' && isInstant(launchedAtMs) && isAmount(realised?.priceMicroUsdPerHour),
+)
+const parseBilling = parserOf<Billing>(
+  'the record of a billing',
+  ({ fromAtMs }) => fromAtMs === null || isInstant(fromAtMs),
+)

@@ -154,7 +154,7 @@ export type SaveSignal = (typeof SAVE_SIGNALS)[number]
 export const LASTING_WARNINGS: readonly string[] = [
   // The program has succeeded without some of its `outputs`.
   'missing-outputs',
-  // What checkpoints or outputs do not hold, because it cannot be stored.
+  // Checkpoints or outputs lack something that cannot be stored.
   'left-out',
   // The command has succeeded, but a program of it ended with an exception.
   'hidden-failure',

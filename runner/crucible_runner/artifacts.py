@@ -41,9 +41,11 @@ def missing_of(matches: Mapping[str, List[str]], walls: Walls = NO_WALLS) -> Lis
 
 def find_artifacts(
     output: str, work: str, matches: Mapping[str, List[str]], walls: Walls = NO_WALLS
-) -> Tuple[Dict[str, str], List[str]]:
-    """Returns the files to keep by their path among the job's artifacts, and a remark for each pattern that cannot be followed."""
+) -> Tuple[Dict[str, str], List[str], List[str]]:
+    """Returns the files to keep by their path among the job's artifacts, a remark for each member that cannot be kept, and one for each
+    pattern that cannot be followed."""
     found: Dict[str, str] = {}
+    left_out: List[str] = []
     remarks = remarks_about(matches)
     for pattern, paths in matches.items():
         if _is_outside(pattern):
@@ -51,14 +53,14 @@ def find_artifacts(
         elif not paths:
             remarks.append("no file matches the output %s" % pattern)
         for match in paths:
-            remarks += _add(found, work, match, walls)
+            left_out += _add(found, work, match, walls)
     # The output directory comes last: when both contain a name, the file in the output directory wins.
     for name in sorted(os.listdir(output)) if os.path.isdir(output) else []:
-        remarks += _add(found, output, os.path.join(output, name), walls)
+        left_out += _add(found, output, os.path.join(output, name), walls)
     for name in [name for name in found if not is_utf8(name)]:
-        remarks.append("the artifact %s is not kept: its name is not UTF-8; rename it" % shown(name))
+        left_out.append("the artifact %s is not kept: its name is not UTF-8; rename it" % shown(name))
         del found[name]
-    return found, remarks
+    return found, left_out, remarks
 
 
 class Outline(NamedTuple):

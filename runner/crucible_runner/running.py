@@ -51,8 +51,9 @@ class Running:
         self.is_command_running = False
         """True for `run`, false for `setup`."""
         self.is_tracker_refused = False
-        self.hidden_failure: Optional[str] = None
         """Whether the command failed because it could not continue the run of an experiment tracker."""
+        self.hidden_failure: Optional[str] = None
+        """A warning that the command succeeded although a program of it seems to have failed."""
         self.lasted_ms = 0
         """The duration of the command's last run."""
 

@@ -40,9 +40,11 @@ class Stages:
         """Whether the workload ended in good order; None before its end."""
         self._artifacts: list = []
         self._missing: List[str] = []
+        """Patterns of outputs whose files cannot be kept."""
         self._left_out: List[str] = []
+        """Remarks about members of outputs that are not kept."""
         self._hidden_failure: Optional[str] = None
-        """Patterns of outputs that no file matches."""
+        """A warning that the command succeeded although a program of it seems to have failed."""
         self._warning: Optional[dict] = None
         self._result_key: Optional[str] = None
         """Signs the return value of a function."""
@@ -213,9 +215,8 @@ class Stages:
         try:
             matches = matches_of(paths.work, self._attempt.order["outputs"])
             self._missing = missing_of(matches, keeper.walls)
-            found, remarks = find_artifacts(paths.output, paths.work, matches, keeper.walls)
-            self._left_out = [remark for remark in remarks if " not kept: " in remark]
-            for remark in remarks:
+            found, self._left_out, remarks = find_artifacts(paths.output, paths.work, matches, keeper.walls)
+            for remark in [*remarks, *self._left_out]:
                 context.remark(remark)
             if self._result_key is not None:
                 # The runner writes this file, whatever a program of the job has written under its name.

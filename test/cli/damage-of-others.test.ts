@@ -320,7 +320,7 @@ describe('a command that ends spending', () => {
     it.each([
       [['reservations', 'reject', RESERVATION], [`reject reservation/${RESERVATION}`]],
       [['reservations', 'release', 'res-'], [`release reservation/${RESERVATION}`]],
-      // What the store should have of it is missing, and said.
+      // The command says that the store has no note of the pause or the deletion.
       [['schedule', 'pause', SCHEDULE], [`pause retrain/${SCHEDULE}`]],
       [['schedule', 'delete', SCHEDULE, '--yes'], [`delete retrain/${SCHEDULE}`]],
     ])('asks Temporal alone: %j', async (command, done) => {

@@ -3,13 +3,13 @@ import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { WorkflowNotFoundError, type Client } from '@temporalio/client'
 import { Context } from '../../client/context'
-import { checkpointId, type Manifest } from '../../core/job/checkpoint'
+import { checkpointId } from '../../core/job/checkpoint'
 import { HOUR_MS, MINUTE_MS } from '../../core/time/time'
 import { layout, manifestName } from '../../storage/layout'
 import type { ObjectStore } from '../../storage/store'
 import { noteSubmission } from '../../storage/submissions'
 import { ClientWorld, JOB, machineOf, NOW, SPEC, statusOf } from '../client/world'
-import { COMPLETE } from '../support/manifests'
+import { manifestOf } from '../support/manifests'
 import { STORE_OWNER } from '../support/marked-store'
 import { chosen } from '../support/selection'
 import { DAMAGES, RAW } from './damages'
@@ -124,18 +124,7 @@ async function prepare(isRunning: boolean): Promise<void> {
 }
 
 async function checkpointAt(store: ObjectStore, step: number): Promise<void> {
-  const manifest: Manifest = {
-    version: 1,
-    jobId: JOB,
-    attempt: 1,
-    step,
-    isStepKnown: true,
-    createdAtMs: NOW,
-    ...COMPLETE,
-    totalBytes: 0,
-    files: [],
-    resumePath: '.',
-  }
+  const manifest = manifestOf({ jobId: JOB, step, createdAtMs: NOW })
   await store.put(`${layout.checkpoint(JOB, step, 1)}${manifestName()}`, JSON.stringify(manifest))
 }
 

@@ -6,7 +6,7 @@ import type { Diagnosis } from '../../core/documents'
 import { MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import type { Manifest } from '../../core/job/checkpoint'
 import { layout, manifestName } from '../../storage/layout'
-import { COMPLETE } from '../support/manifests'
+import { manifestOf } from '../support/manifests'
 import { ClientWorld, JOB, NOW } from '../client/world'
 import { Paper, World, type Answer } from './outside'
 
@@ -218,19 +218,13 @@ describe('crucible checkpoints', () => {
     world.environment['CRUCIBLE_STORE'] = client.context.config.home.storeUrl
     await client.submitted()
     const save = (step: number, changes: Partial<Manifest>): Promise<void> => {
-      const manifest: Manifest = {
-        version: 1,
+      const manifest = manifestOf({
         jobId: JOB,
-        attempt: 1,
         step,
-        isStepKnown: true,
         createdAtMs: NOW,
-        ...COMPLETE,
         totalBytes: 1_200_000_000,
-        files: [],
-        resumePath: '.',
         ...changes,
-      }
+      })
       const folder = layout.checkpoint(JOB, step, 1)
       return client.store.put(`${folder}${manifestName(manifest.revision)}`, JSON.stringify(manifest))
     }

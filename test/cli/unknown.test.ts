@@ -54,7 +54,7 @@ interface Case {
   name: string
   prepare: () => Promise<void>
   held?: Held
-  /** Its machine ends only when a person ends it, which `list` says. */
+  /** Whether the job's machine ends only when a person ends it. `list` names such jobs. */
   isLost?: boolean
   truth: Truth
 }

@@ -19,7 +19,7 @@ _NOTICE = re.compile(
     )""",
     re.VERBOSE,
 )
-# Of a program that unpacks what another one has not sent.
+# Lines of a program that unpacks a download which has failed.
 _UNPACKING = re.compile(
     r"(?:tar|gzip|zcat|xz|unzip): .*(?:not recoverable|unexpected end|returned status|not look like)"
 )

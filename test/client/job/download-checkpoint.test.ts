@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { downloadCheckpoint, type DownloadedCheckpoint } from '../../../client/job/download-checkpoint'
 import type { ManifestLink } from '../../../core/job/checkpoint'
 import { filesFolder, layout, manifestName } from '../../../storage/layout'
-import { COMPLETE } from '../../support/manifests'
+import { manifestOf } from '../../support/manifests'
 import { ClientWorld, JOB, NOW } from '../world'
 
 interface HostileCase {
@@ -45,13 +45,9 @@ async function save(
   const folder = layout.checkpoint(JOB, step, 1)
   for (const [path, text] of Object.entries(files))
     await world.store.put(`${folder}${filesFolder()}${path}`, text)
-  const manifest = {
-    ...COMPLETE,
-    version: 1,
+  const manifest = manifestOf({
     jobId: JOB,
-    attempt: 1,
     step,
-    isStepKnown: true,
     createdAtMs: NOW,
     totalBytes: 13,
     resumePath: 'checkpoint-9',
@@ -66,7 +62,7 @@ async function save(
         mode: path.endsWith('.sh') ? 0o4755 : 0o444,
       }
     }),
-  }
+  })
   await world.store.put(`${folder}${manifestName()}`, JSON.stringify(manifest))
 }
 
