@@ -1,4 +1,4 @@
-/** What the environment says about the way from this machine to others. */
+/** The settings of the environment for connections to other machines: proxies and certificate authorities. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 const PROXY_NAMES = ['http_proxy', 'https_proxy', 'grpc_proxy', 'all_proxy']

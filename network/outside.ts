@@ -1,6 +1,6 @@
 /** The way from this machine to others: through the proxies, and trusting the certificate authorities, that the environment names. */
 import { readFileSync } from 'node:fs'
-import { rootCertificates } from 'node:tls'
+import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls'
 import { Agent, EnvHttpProxyAgent, setGlobalDispatcher, type Dispatcher } from 'undici'
 import { CodedError } from '../core/errors'
 import { authorityNames, exemptFrom, ownEnvironment, valueOf, type Environment } from './config'
@@ -15,7 +15,7 @@ class NetworkSettingError extends CodedError<'config'> {
 }
 
 /** @throws NetworkSettingError for a file that cannot be read */
-function authoritiesOf(environment: Environment): string[] | undefined {
+function trustOf(environment: Environment): SecureContext | undefined {
   const named = authorityNames(environment)
   if (named.length === 0) return undefined
   const texts = named.map((name) => {
@@ -26,7 +26,7 @@ function authoritiesOf(environment: Environment): string[] | undefined {
       throw new NetworkSettingError(`${name} names ${environment[name]}, which cannot be read (${code}).`)
     }
   })
-  return [...rootCertificates, ...texts]
+  return createSecureContext({ ca: [...rootCertificates, ...texts] })
 }
 
 /** A dispatcher of undici that takes this way. */
@@ -34,8 +34,9 @@ export function dispatcherTo(
   options: Agent.Options & { connect?: { timeout?: number } },
   environment: Environment = ownEnvironment(),
 ): Dispatcher {
-  const ca = authoritiesOf(environment)
-  const connect = { ...options.connect, ...(ca && { ca }) }
+  // Made once: it takes longer than a connection.
+  const secureContext = trustOf(environment)
+  const connect = { ...options.connect, ...(secureContext && { secureContext }) }
   const exempt = exemptFrom(environment)
   if (exempt === undefined) return new Agent({ ...options, connect })
   const other = valueOf(environment, 'all_proxy')

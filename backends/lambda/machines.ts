@@ -158,7 +158,7 @@ const UNLISTED: Observation = { state: 'pending', detail: 'not in the lists of L
 const GONE: Observation = { state: 'gone', cause: 'unknown', detail: 'Lambda does not know this machine' }
 
 function isYoung({ deps, config }: Host, { launchedAtMs }: MachineHandle): boolean {
-  return Math.abs(deps.clock() - launchedAtMs) < config.staleForMs
+  return deps.clock() - launchedAtMs < config.staleForMs
 }
 
 /**
