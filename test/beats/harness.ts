@@ -72,7 +72,7 @@ export const BEATS = harness({
   ],
 })
 
-/** What the job does for a seed. */
+/** Draws the hostile things that the job does: its output, its files and its patterns. */
 function hostileOf(seed: number): object {
   const dice = new Dice(seed)
   const name = (): string => {

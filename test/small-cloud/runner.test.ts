@@ -102,7 +102,7 @@ container.remove_container(container.container_name("job-1-1"))`
 })
 
 describe.each(KINDS)('the directory of a job on machines of %s', (enclosure) => {
-  /** What a machine that is started for an attempt does with the directory; prints its path, and what it finds there. */
+  /** A program that takes the directory as a machine does for an attempt. It prints the directory's path and content. */
   const TAKE = `
 import os, sys
 from launching import job_root

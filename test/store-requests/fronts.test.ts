@@ -1,4 +1,4 @@
-/** What the doors of the small cloud and of the Web UI do with drawn requests: the object store's front has its own test. */
+/** Sends drawn requests to the doors of the small cloud and of the Web UI. The front of the object store has a test of its own. */
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'

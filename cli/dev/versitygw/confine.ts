@@ -15,7 +15,7 @@ export interface Confinement {
 
 /** Uids above those of local jobs, which end at 1900065535. */
 const UIDS = { first: 1_900_065_536, count: 65_536 }
-/** Of GNU; another one refuses the options, and then the server is not confined. */
+/** The `chroot` of GNU. Others refuse its options, and then the server is not confined. */
 const CHROOT = '/usr/sbin/chroot'
 const EXECUTABLE = '/versitygw'
 const PROBE_TIMEOUT_MS = 20_000

@@ -20,7 +20,7 @@ interface Answer {
   body: string
 }
 
-/** What is made of a good answer; nothing for one that never comes. */
+/** Breaks a good answer. The answer never comes if it returns nothing. */
 type Fault = (answer: Answer) => Answer | undefined
 
 const withBody = (change: (body: string) => string): Fault => {
@@ -103,7 +103,7 @@ describe.each(chosen(Object.keys(FAULTS), FEW))('an answer with %s', (name) => {
     await h.dispose()
   })
 
-  /** What a call gave, or its failure, which has words for a person. */
+  /** Returns the outcome of a call; checks that a refusal has words for a person. */
   async function outcome<T>(call: Promise<T>): Promise<T | 'refused'> {
     try {
       return await h.meanwhile(call)

@@ -40,7 +40,7 @@ it.each<[Partial<OwnedReservation>, boolean]>([
   [{ intent: 'res-b' }, false],
   [{ deployment: 'dep-b' }, false],
   [{ kind: 'hourly' }, false],
-  // Its tags were written by another account.
+  // Another account wrote the tags of a reservation that it shares.
   [{ isShared: true }, false],
 ])('a reservation with %j is the one that was bought: %s', (difference, isBought) => {
   const one = { ...BOUGHT, ...difference } as OwnedReservation

@@ -50,6 +50,14 @@ describe('what EC2 says of machines', () => {
     })
   })
 
+  it('does not say that a young machine is gone because the clock was set back', async () => {
+    const [seen] = await h.backend.observe(
+      [{ ...handle, id: 'i-0123456789abcdef0', launchedAtMs: h.clock.nowMs() + 2 * HOUR_MS }],
+      patiently(),
+    )
+    expect(seen).toMatchObject({ state: 'pending' })
+  })
+
   it('takes some time until the absence of an unknown launch is certain', async () => {
     const other = await h.reopen()
     const find = (attemptId: string) => other.find(attemptId, patiently())

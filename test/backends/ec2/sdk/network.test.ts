@@ -22,9 +22,17 @@ describe('the default route of a subnet', () => {
     ['is that of its own table', [{ ...all, NatGatewayId: 'nat-1' }], 'nat-1'],
     ['may lead to a transit gateway', [{ ...all, TransitGatewayId: 'tgw-1' }], 'tgw-1'],
     ['may lead to an interface', [{ ...all, NetworkInterfaceId: 'eni-1' }], 'eni-1'],
-    ['is none if its own table has none', [], undefined],
-    ['is none if its target was deleted', [{ ...all, State: 'blackhole', GatewayId: 'igw-1' }], undefined],
-    ['is none for a part of the network', [{ ...all, DestinationCidrBlock: '10.0.0.0/8' }], undefined],
+    ['is missing without a route in its own table', [], undefined],
+    [
+      'is missing after its target was deleted',
+      [{ ...all, State: 'blackhole', GatewayId: 'igw-1' }],
+      undefined,
+    ],
+    [
+      'is missing with a route to a part of the network only',
+      [{ ...all, DestinationCidrBlock: '10.0.0.0/8' }],
+      undefined,
+    ],
   ])('%s', async (_, own, route) => {
     const table = own && { Associations: [{ SubnetId: SUBNET.id }], Routes: own }
     const RouteTables = [ofOther, main, ...(table === undefined ? [] : [table])]
