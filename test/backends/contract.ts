@@ -144,9 +144,11 @@ export function describeBackend(name: string, traits: Traits, makeHarness: () =>
       it('stop when the caller leaves', async () => {
         const order = await h.order()
         const gone = { signal: AbortSignal.abort() }
-        for (const answer of everyVerb(order, handleTo(order.attemptId), gone)) {
-          await expect(answer).rejects.toMatchObject({ name: 'BackendError' })
-        }
+        await Promise.all(
+          everyVerb(order, handleTo(order.attemptId), gone).map((answer) =>
+            expect(answer).rejects.toMatchObject({ name: 'BackendError' }),
+          ),
+        )
         expect(await find(order.attemptId)).toEqual([])
         h.stall()
         const caller = new AbortController()

@@ -128,8 +128,9 @@ describe('file store', () => {
     expect(await store.putIfAbsent('jobs/a/once', '1')).toBe(true)
     expect(await store.putIfAbsent('jobs/a/once', '2')).toBe(false)
     await fs.writeFile(join(root, 'jobs/a/full/other'), '')
-    for (const write of [store.put('jobs/a/full', '1'), store.putIfAbsent('jobs/a/full', '1')])
-      await expect(write).rejects.toThrow(/jobs\/a\/full: a folder exists where a file is needed: move it/)
+    const refusal = /jobs\/a\/full: a folder exists where a file is needed: move it/
+    await expect(store.put('jobs/a/full', '1')).rejects.toThrow(refusal)
+    await expect(store.putIfAbsent('jobs/a/full', '1')).rejects.toThrow(refusal)
   })
 
   it('follows no link out of its folder when it lists', async () => {
@@ -151,14 +152,15 @@ describe('file store', () => {
         store.putIfAbsent('b', ''),
         store.delete('a'),
       ]
-      for (const call of [...writes(), store.get('a'), keys()])
-        await expect(call).rejects.toMatchObject({ isTransient: true, code: 'NO_MARK' })
+      await Promise.all(
+        [...writes(), store.get('a'), keys()].map((call) =>
+          expect(call).rejects.toMatchObject({ isTransient: true, code: 'NO_MARK' }),
+        ),
+      )
       expect(await fs.readdir(root)).toEqual([])
       await fs.writeFile(join(root, layout.deployment()), '{"id":"dep-zzzzzzzzzz"}')
-      for (const call of writes())
-        await expect(call).rejects.toThrow(
-          /belongs to another deployment \(dep-zzzzzzzzzz, expected dep-0123456789\)/,
-        )
+      const strange = /belongs to another deployment \(dep-zzzzzzzzzz, expected dep-0123456789\)/
+      await Promise.all(writes().map((call) => expect(call).rejects.toThrow(strange)))
       expect(await fs.readdir(root)).toEqual([layout.deployment()])
     } finally {
       await fs.rm(root, { recursive: true })

@@ -79,7 +79,7 @@ describe('launches of an account that allows only so many per minute', () => {
     const waiting = [1, 2].map(() => pace.turn(calledOff.signal))
     const next = pace.turn(new AbortController().signal)
     calledOff.abort(new Error('called off'))
-    for (const each of waiting) await expect(each).rejects.toThrow('called off')
+    await Promise.all(waiting.map((each) => expect(each).rejects.toThrow('called off')))
     expect(Date.now() - beganAtMs).toBeLessThan(1_000)
     await next
     // After the first turn and that of the first in line, which was taken by then.

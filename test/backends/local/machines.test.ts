@@ -289,15 +289,16 @@ describe('when the folder of the machines is missing', () => {
     const order = await h.order()
     const folder = join(h.root, 'machines')
     await rename(folder, `${folder}.elsewhere`)
-    for (const call of [
+    const calls: Promise<unknown>[] = [
       h.backend.observe([handle], patiently()),
       h.backend.find(handle.attemptId, patiently()),
       h.backend.list('test', patiently()),
       h.backend.terminate(handle, patiently()),
       h.backend.launch(order, patiently()),
-    ]) {
-      await expect(call).rejects.toMatchObject({ failure: { class: 'transient' } })
-    }
+    ]
+    await Promise.all(
+      calls.map((call) => expect(call).rejects.toMatchObject({ failure: { class: 'transient' } })),
+    )
     await rename(`${folder}.elsewhere`, folder)
     expect(await h.backend.observe([handle], patiently())).toEqual([{ state: 'running' }])
   })
