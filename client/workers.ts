@@ -1,5 +1,6 @@
 import { SECOND_MS } from '../core/time/time'
 import type { Context } from './context'
+import { CrucibleError } from './errors'
 
 /** `temporal.api.enums.v1.TaskQueueType` */
 const QUEUE_TYPES = { workflow: 1, activity: 2 } as const
@@ -32,4 +33,19 @@ export async function isQueueServed(context: Context, queue: string): Promise<bo
   } catch {
     return true
   }
+}
+
+/** The error for a request that no worker has taken in time: none is there, or those that poll are busy. */
+export async function untaken(
+  context: Context,
+  queue: string,
+  { absent, command, cause }: { absent: string; command: string; cause: unknown },
+): Promise<CrucibleError> {
+  const pollers = await pollersOf(context, queue, 'activity').catch(() => 0)
+  if (pollers === 0)
+    return new CrucibleError('unavailable', absent, { hint: `Start one: \`${command}\`.`, cause })
+  return new CrucibleError('unavailable', 'The workers are busy: none has taken the request yet.', {
+    hint: `Try again soon, or start one more: \`${command}\`.`,
+    cause,
+  })
 }

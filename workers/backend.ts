@@ -45,6 +45,12 @@ export interface BackendWorkerDeps {
 /** Concurrent watches in one process: an entry in a set each, observed together. */
 const WATCHES_MAX = 10_000
 
+/**
+ * Concurrent verbs in one process. Most of them wait: a settlement for the end of its machine, a launch for its turn at the provider.
+ * Hundreds of jobs that end at one moment must not keep another job's launch or terminate waiting for a slot.
+ */
+const VERBS_MAX = 10_000
+
 /** A worker holds as many launches as it can send in these minutes; the others wait in their task queue. */
 const LAUNCHES_HELD_MINUTES = 10
 
@@ -66,6 +72,7 @@ export function createVerbsWorker(deps: BackendWorkerDeps): Promise<Worker> {
     ...optionsOf(deps),
     taskQueue: backendQueue(deps.backend.name),
     activities: { ...activitiesOf(deps), ...reservingActivitiesOf(deps) },
+    maxConcurrentActivityTaskExecutions: VERBS_MAX,
   })
 }
 

@@ -1,9 +1,9 @@
-import type { Backend, CallContext } from '../../backends/backend'
+import type { Backend } from '../../backends/backend'
 import { BackendError } from '../../backends/errors'
 import type { FindOutcome } from '../../core/activities'
 import { UNNAMED_MACHINE } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
-import { isOver, type Observation } from '../../core/observation'
+import { isOver } from '../../core/observation'
 import type { Order } from '../../core/job/plan'
 import { DEFAULT_TIMING } from '../../core/time/timing'
 import { BillingEnds } from '../money/billing-ends'
@@ -112,17 +112,8 @@ function oldestFirst(handles: MachineHandle[]): MachineHandle[] {
   return [...handles].sort((a, b) => a.launchedAtMs - b.launchedAtMs)
 }
 
-/** Returns the provider's report on each machine; throws if one is missing. */
-export async function observeEach(
-  backend: Backend,
-  handles: MachineHandle[],
-  ctx: CallContext,
-): Promise<Observation[]> {
-  const looks = await backend.observe(handles, ctx)
-  return looks.map((look, index) => look ?? unanswered(backend, handles[index]!))
-}
-
-function unanswered({ name }: Backend, { id }: MachineHandle): never {
+/** Throws that the provider has answered about other machines only. */
+export function unanswered({ name }: Backend, { id }: MachineHandle): never {
   throw new BackendError({ class: 'transient', message: `${name} did not answer about machine ${id}` })
 }
 
@@ -138,8 +129,9 @@ export async function endMachine(
   const ends = new BillingEnds(backend, now)
   for (;;) {
     await ends.terminate(handle, signal)
-    const [look] = await observeEach(backend, [handle], { signal })
-    ends.note(handle, look!)
+    const [answer] = await backend.observe([handle], { signal })
+    const look = answer ?? unanswered(backend, handle)
+    ends.note(handle, look)
     if (isOver(look)) return ends.of(handle)
     await pause(everyMs, signal)
   }

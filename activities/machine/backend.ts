@@ -28,6 +28,7 @@ import { beating } from '../heartbeat'
 import { interruptMachine } from './interrupting'
 import { sendOnce, type SendingDeps } from './sending'
 import { settleAttempt } from '../settle/settle'
+import { shareLooks } from '../settle/shared-looks'
 import { endTurn, wakeNext, type Wake } from '../waking'
 
 /** Dependencies of a backend's worker. */
@@ -50,6 +51,7 @@ export interface BackendDeps extends SendingDeps {
 /** A backend's verbs as activities. `failureInterceptor` converts errors to failures. */
 export function createBackendActivities(deps: BackendDeps): BackendActivities {
   const { backend } = deps
+  const looks = shareLooks(backend, deps.monotonicMs)
   return {
     offers: (wanted) => beating(async (signal) => sent(await answerOf(backend, wanted, signal))),
 
@@ -76,7 +78,7 @@ export function createBackendActivities(deps: BackendDeps): BackendActivities {
 
     settle: (input) =>
       beating(async (signal) => {
-        const settlement = await onRecord(deps, input, await settleAttempt(deps, input, signal))
+        const settlement = await onRecord(deps, input, await settleAttempt({ ...deps, looks }, input, signal))
         await wakeNext(deps, backend.name).catch(() => undefined)
         return settlement
       }),

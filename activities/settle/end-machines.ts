@@ -7,10 +7,10 @@ import type { MachineHandle } from '../../core/handle'
 import { isOver, type Observation } from '../../core/observation'
 import { isConfirmed, type Evidence } from '../../planner/policy/liveness'
 import { StoreError } from '../../storage/store'
-import { observeEach } from '../machine/backend-machines'
 import { BillingEnds } from '../money/billing-ends'
 import { lookFor, sealSends } from '../machine/sending'
 import { diagnose, type DiagnosisDeps } from './diagnosis'
+import type { SharedLooks } from './shared-looks'
 import type { AttemptDocuments } from '../documents'
 import { pause } from '../heartbeat'
 
@@ -29,18 +29,21 @@ export interface AttemptMachines {
   isUnseen: boolean
 }
 
+export interface EndingDeps extends DiagnosisDeps {
+  looks: SharedLooks
+}
+
 /** Finds and ends the machines of one attempt. */
 export class Ending {
   /** Diagnosis of the first machine, if its runner left no result. */
   diagnosis: Diagnosis | undefined
   private readonly pace: Pace
-  private observedMs = -Infinity
   private readonly ends: BillingEnds
   /** For each machine id, since when each observation has found it gone. */
   private readonly gone = new Map<string, NonNullable<Evidence['gone']>>()
 
   constructor(
-    private readonly deps: DiagnosisDeps,
+    private readonly deps: EndingDeps,
     private readonly input: SettleInput,
     private readonly at: { documents: AttemptDocuments; signal: AbortSignal },
   ) {
@@ -176,13 +179,8 @@ export class Ending {
     this.diagnosis = await diagnose(this.deps, this.input.order, { handle, signal: this.at.signal })
   }
 
-  /** Waits until the provider may be asked again. */
   private async observe(machines: MachineHandle[]): Promise<Observation[]> {
-    const { observeMs = 0 } = this.pace
-    const waitMs = this.observedMs + observeMs - this.deps.monotonicMs()
-    if (waitMs > 0) await pause(waitMs, this.at.signal)
-    this.observedMs = this.deps.monotonicMs()
-    const looks = await observeEach(this.deps.backend, machines, { signal: this.at.signal })
+    const looks = await Promise.all(machines.map((machine) => this.deps.looks(machine, this.at.signal)))
     const nowMs = this.deps.monotonicMs()
     machines.forEach((machine, index) => {
       const { id } = machine

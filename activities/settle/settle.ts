@@ -19,12 +19,12 @@ import { putOwnMemory } from '../../storage/own-memory'
 import type { ObjectStore } from '../../storage/store'
 import { CHECKPOINT_PARSERS } from '../../intake/documents'
 import { AttemptDocuments } from '../documents'
-import { withLastWords, type DiagnosisDeps } from './diagnosis'
-import { Ending, readResult, type ReadResult } from './end-machines'
+import { withLastWords } from './diagnosis'
+import { Ending, readResult, type EndingDeps, type ReadResult } from './end-machines'
 import { costOfAll, costOfUnseen, timesBilled, type EndedMachine } from './cost'
 import { assertOver, fence } from './fence'
 
-type Deps = DiagnosisDeps
+type Deps = EndingDeps
 
 /**
  * Ensures that nothing of an attempt runs, however it ended, and computes the facts about it. The job may continue only afterwards, so that

@@ -3,6 +3,7 @@ import type { Order } from '../../core/job/plan'
 import type { Ec2Api } from './sdk/api'
 import { cached, type Cached } from '../calls'
 import type { Ec2Config } from './config'
+import { inGroups } from './gathering'
 import { createLimiter, paced } from './limiter'
 import { createMarket, type Market } from './market/market'
 import { createMemory, type Memory } from './launch/memory'
@@ -56,7 +57,7 @@ const PATIENCE_MS = 6_000
 export function createHost(config: Ec2Config, deps: Ec2Deps, unpaced: Ec2Api): Host {
   const quotas = new Map<string, Cached<number>>()
   const clock = (): number => deps.clock()
-  const api = paced(unpaced, createLimiter(clock))
+  const api = inGroups(paced(unpaced, createLimiter(clock)))
   const identity = cached({
     freshForMs: IDENTITY_FRESH_MS,
     clock,

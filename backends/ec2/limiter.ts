@@ -25,8 +25,8 @@ export function paced(api: Ec2Api, limiter: Limiter): Ec2Api {
         limiter.run('other', signal, () => machines.runReserved(request, signal)),
       createTemplate: (spec, signal) =>
         limiter.run('other', signal, () => machines.createTemplate(spec, signal)),
-      terminate: (id, signal, how) =>
-        limiter.run('ending', signal, () => machines.terminate(id, signal, how)),
+      terminate: (ids, signal, how) =>
+        limiter.run('ending', signal, () => machines.terminate(ids, signal, how)),
       deleteVolume: (id, signal) => limiter.run('ending', signal, () => machines.deleteVolume(id, signal)),
     },
     commands: {

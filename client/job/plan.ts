@@ -8,6 +8,7 @@ import type { Context } from '../context'
 import { checkSameDeployment } from '../deployment'
 import type * as service from '../../service/plan'
 import { CrucibleError, errorFromFailure, toCrucibleError } from '../errors'
+import { untaken } from '../workers'
 import { savedBefore } from './saved'
 
 export interface PlanAnswer {
@@ -66,16 +67,14 @@ export async function planThroughWorkers(
       retry: { maximumAttempts: 1 },
     })
   } catch (error) {
-    throw asCrucibleError(error)
+    throw await asCrucibleError(context, error)
   }
 }
 
-function asCrucibleError(error: unknown): CrucibleError {
+async function asCrucibleError(context: Context, error: unknown): Promise<CrucibleError> {
   const failure = failureFrom(error)
   if (failure.class !== 'unclassified') return errorFromFailure(failure, error)
   if (!/timeout|timed out/i.test(failure.message)) return toCrucibleError(error)
-  return new CrucibleError('unavailable', 'No worker answers plan requests.', {
-    hint: 'Start one: `crucible worker`.',
-    cause: error,
-  })
+  const absent = 'No worker answers plan requests.'
+  return untaken(context, ORCHESTRATOR_QUEUE, { absent, command: 'crucible worker', cause: error })
 }

@@ -6,7 +6,8 @@ import type { PurchaseRule } from '../../core/reservation/reserving'
 import type { CapacitySurvey } from '../../core/reservation/activities'
 import type { Context } from '../context'
 import { checkSameDeployment } from '../deployment'
-import { CrucibleError, errorFromFailure, toCrucibleError } from '../errors'
+import { errorFromFailure, toCrucibleError } from '../errors'
+import { untaken } from '../workers'
 
 /**
  * Returns the capacity that the account of a backend holds, and the capacity for sale. Throws `unavailable` if no worker of the backend
@@ -32,8 +33,10 @@ export async function surveyCapacity(
     const failure = failureFrom(error)
     if (failure.class !== 'unclassified') throw errorFromFailure(failure, error)
     if (!/timeout|timed out/i.test(failure.message)) throw toCrucibleError(error)
-    throw new CrucibleError('unavailable', `No worker of ${backend} answers.`, {
-      hint: `Start one: \`crucible worker ${backend}\`.`,
+    const absent = `No worker of ${backend} answers.`
+    throw await untaken(context, backendQueue(backend), {
+      absent,
+      command: `crucible worker ${backend}`,
       cause: error,
     })
   }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { settleAttempt } from '../../activities/settle/settle'
+import { shareLooks } from '../../activities/settle/shared-looks'
 import type { Order } from '../../core/job/plan'
 import { patiently } from '../backends/harness'
 import { LocalHarness } from '../backends/local/harness'
@@ -47,6 +48,7 @@ it('what a machine left is ended although its launch was never heard of and it h
       store,
       now: Date.now,
       monotonicMs: () => performance.now(),
+      looks: shareLooks(backend, () => performance.now()),
       maskSecrets: async (_jobId, text) => text,
     },
     input,

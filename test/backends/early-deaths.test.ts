@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { settleAttempt } from '../../activities/settle/settle'
+import { shareLooks } from '../../activities/settle/shared-looks'
 import { MachineWatch } from '../../activities/watch/machine'
 import type { Backend } from '../../backends/backend'
 import { failureOf } from '../../backends/errors'
@@ -112,7 +113,7 @@ async function follow(place: Place): Promise<{ settlement: Settlement; tookMs: n
   const tookMs = now() - beganAtMs
   const maskSecrets = async (_jobId: string, text: string): Promise<string> => text
   const settlement = await settleAttempt(
-    { backend, store, now: Date.now, monotonicMs: now, maskSecrets },
+    { backend, store, now: Date.now, monotonicMs: now, looks: shareLooks(backend, now), maskSecrets },
     { order, handle, timing, windowMs: 0, end, drainReason: null, recordSeq: 1 },
     patiently().signal,
   )

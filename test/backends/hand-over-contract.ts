@@ -1,5 +1,6 @@
 import { describe, expect } from '@jest/globals'
 import { settleAttempt } from '../../activities/settle/settle'
+import { shareLooks } from '../../activities/settle/shared-looks'
 import type { Order } from '../../core/job/plan'
 import { DEFAULT_TIMING } from '../../core/time/timing'
 import { listHandOvers } from '../../storage/hand-overs'
@@ -77,8 +78,10 @@ export function describeHandOvers(
       const [{ backend, store }, { signal }] = [harness(), patiently()]
       const maskSecrets = async (_jobId: string, text: string): Promise<string> => text
       const timing = { ...DEFAULT_TIMING, ...order.runner, powerOffMs: 0, observeMs: 10 }
+      const monotonicMs = (): number => performance.now()
+      const looks = shareLooks(backend, monotonicMs)
       await settleAttempt(
-        { backend, store, now: Date.now, monotonicMs: () => performance.now(), maskSecrets },
+        { backend, store, now: Date.now, monotonicMs, looks, maskSecrets },
         { order, handle, timing, windowMs: 0, end: null, drainReason: null, recordSeq: 1 },
         signal,
       )

@@ -2,6 +2,7 @@ import { patient } from '../support/patience'
 import type { TestConnection } from '../support/temporal'
 import { checkpoint } from './checkpoint'
 import { coldStart } from './cold-start'
+import { endings } from './endings'
 import { fleet } from './fleet'
 import { forecast } from './forecast/measures'
 import { history } from './history'
@@ -23,6 +24,8 @@ export const SIZES = {
   boot: { default: 9_000, tiny: 300, means: 'recovery: milliseconds that the provider takes for a machine' },
   queue: { default: 50, tiny: 2, means: 'queue: short jobs' },
   each: { default: 5_000, tiny: 200, means: 'queue: milliseconds of each' },
+  endings: { default: 300, tiny: 3, means: 'endings: jobs that end at once' },
+  stop: { default: 120_000, tiny: 300, means: 'endings: milliseconds that a machine takes to stop' },
   forecasts: { default: 1_000, tiny: 40, means: 'forecast: how many jobs' },
 }
 export type Sizes = Readonly<Record<keyof typeof SIZES, number>>
@@ -37,6 +40,7 @@ export const PARTS: Readonly<Record<string, Part>> = {
   checkpoint: (_, { mib }) => checkpoint(mib),
   recovery: (at, { recoveries, boot }) => recovery(at, recoveries, boot),
   queue: (at, sizes) => queue(at, sizes.queue, sizes.each),
+  endings: (at, sizes) => endings(at, sizes.endings, sizes.stop),
   forecast: async (_, { forecasts }) => forecast(forecasts),
 }
 

@@ -161,7 +161,10 @@ describe('an order that nothing was sent of', () => {
   it('is over without a settlement', async () => {
     const { ended } = start()
     await reply('launch', { kind: 'unserved' })
-    const failure = { class: 'capacity', message: 'No worker is running for here.' }
+    const failure = {
+      class: 'capacity',
+      message: 'No worker of here has taken the order: none is running, or all are busy.',
+    }
     const end = { kind: 'failed', isLaunched: false, failure } as Settlement['end']
     expect(await reply('withdraw', { settlement: settlementOf(end) })).toMatchObject({ end })
     await expect(ended).rejects.toMatchObject({ type: 'attempt-failed' })

@@ -36,17 +36,23 @@ beforeAll(async () => {
 afterAll(() => at.close())
 const inWorld = worldsOn(() => at)
 
-const lot = (more: Partial<PrepaidLot> = {}): PrepaidLot => ({
+const lot = (more: Partial<PrepaidLot> & Pick<PrepaidLot, 'startsAtMs'>): PrepaidLot => ({
   kind: 'prepaid',
   type: 'v100',
   region: 'a',
   zone: 'a',
   count: 8,
-  startsAtMs: Date.now() + 5 * SECOND_MS,
   durationMs: 4 * DAY_MS,
   upfrontMicro: microUsd(400),
   ...more,
 })
+
+/** Begins soon after a run has first asked for it: one that began before its run is not what that wants. */
+function lotSoon(): PrepaidLot {
+  let beginsAtMs: number | undefined
+  const get = (): number => (beginsAtMs ??= Date.now() + 2 * SECOND_MS)
+  return Object.defineProperty(lot({ startsAtMs: 0 }), 'startsAtMs', { get, enumerable: true })
+}
 
 function market(lots: PrepaidLot[], options: Partial<MarketOptions> = {}): ReservationMarket {
   const payment = { kind: 'confirmed', afterMs: 0 } as const
@@ -81,7 +87,7 @@ describe('the capacity of a retraining run', () => {
   it.concurrent(
     'is bought by the rule, waited for, used, and left to the other jobs of its owner',
     inWorld({ ...WORLD, market: bought }, async (deployment) => {
-      bought.sell(lot())
+      bought.sell(lotSoon())
       const run = await startRun(deployment, { ...ON_GPUS, capacity: plan(STEP) })
       const result = await run.result()
       expect(result).toMatchObject({
@@ -128,7 +134,7 @@ describe('the capacity of a retraining run', () => {
     }),
   )
 
-  const other = market([lot()])
+  const other = market([lotSoon()])
   const [hears, hear] = promiseOf()
   it.concurrent(
     'is looked for step by step, with an early word for which the training does not wait',
@@ -247,7 +253,7 @@ describe('the capacity of a retraining run', () => {
     inWorld(
       { ...WORLD, market: short, behave: ({ jobId }) => (jobId.endsWith('-train') ? LONG : {}) },
       async (deployment) => {
-        short.sell(lot())
+        short.sell(lotSoon())
         const overrun = { backends: OPEN.backends }
         const run = await startRun(deployment, { ...ON_GPUS, overrun, capacity: plan(STEP) })
         await eventually(async () => deployment.world.machines.length > 0)

@@ -76,12 +76,12 @@ async function look({ order }: AttemptInput, findAfterMs: number): Promise<Answe
   }
 }
 
-/** The backend has no worker: for the job, that is missing capacity. */
+/** No worker of the backend has taken the order: for the job, that is missing capacity. */
 function unserved(input: AttemptInput): Promise<Launched> {
   const { backend } = input.order
   const failure: Failure = {
     class: 'capacity',
-    message: `No worker is running for ${backend}.`,
+    message: `No worker of ${backend} has taken the order: none is running, or all are busy.`,
     hint: `Start one: \`crucible worker ${backend}\`.`,
   }
   return withdraw(input, { kind: 'failed', isLaunched: false, failure })

@@ -156,7 +156,7 @@ async function makeTemplate(host: Host, { order, request, signal }: Sending): Pr
 
 /** The token was used for a different request: the result of that one is the attempt's machine. */
 async function adopt(host: Host, order: Order, signal: AbortSignal): Promise<FleetAnswer> {
-  const machines = await host.api.machines.byTag({ name: TAGS.attempt, value: order.attemptId }, signal)
+  const machines = await host.api.machines.byTag({ name: TAGS.attempt, values: [order.attemptId] }, signal)
   const found = machines.filter((machine) => isOurs(host, machine))
   if (found.length > 0) return { machines: found.map(({ id }) => ({ id })), errors: [] }
   throw invalid(

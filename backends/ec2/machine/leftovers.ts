@@ -24,7 +24,7 @@ export async function leftovers(
     host.api.leftovers.templates({ tag }, signal),
     host.api.leftovers.spotRequests(undefined, signal),
   ])
-  const machines = await host.api.machines.byTag(tag, signal)
+  const machines = await host.api.machines.byTag({ name: tag.name, values: [tag.value] }, signal)
   return [
     ...templates.map((template) => ofTemplate(host, template, machines)),
     ...requests

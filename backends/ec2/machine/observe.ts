@@ -48,7 +48,7 @@ const LOOK_AGAIN_MS = 15 * SECOND_MS
  * be stale.
  */
 export async function find(host: Host, attemptId: string, { signal }: CallContext): Promise<FindOutcome> {
-  const found = await host.api.machines.byTag({ name: TAGS.attempt, value: attemptId }, signal)
+  const found = await host.api.machines.byTag({ name: TAGS.attempt, values: [attemptId] }, signal)
   const ours = found
     .filter((machine) => isOurs(host, machine))
     .sort((a, b) => a.launchedAtMs - b.launchedAtMs || (a.id < b.id ? -1 : 1))
@@ -80,10 +80,10 @@ export async function list(
   deployment: string,
   { signal }: CallContext,
 ): Promise<OwnedResource[]> {
-  const tag = { name: TAGS.deployment, value: deployment }
+  const { deployment: name } = TAGS
   const [machines, volumes] = await Promise.all([
-    host.api.machines.byTag(tag, signal),
-    host.api.machines.looseVolumes(tag, signal),
+    host.api.machines.byTag({ name, values: [deployment] }, signal),
+    host.api.machines.looseVolumes({ name, value: deployment }, signal),
   ])
   const diskUsdPerGiBMonth = volumes.length === 0 ? 0 : await host.market.diskUsdPerGiBMonth(signal)
   return [

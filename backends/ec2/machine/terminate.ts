@@ -6,8 +6,8 @@ import { isMachineId } from './machines'
 import { ownerOf } from '../tags'
 
 /**
- * Ends a machine, a detached volume, or a leftover. One machine per call, because one unknown id fails the whole call. An id that the
- * provider does not know may be too new for its lists: `observe` says so, and the caller asks again.
+ * Ends a machine, a detached volume, or a leftover. An id that the provider does not know may be too new for its lists: `observe` says so,
+ * and the caller asks again.
  */
 export async function terminate(
   host: Host,
@@ -33,7 +33,7 @@ export async function endMachine(
     if (machine.state === 'terminated' || machine.state === 'shutting-down') return
   }
   try {
-    await host.api.machines.terminate(id, signal, { isAbrupt })
+    await host.api.machines.terminate([id], signal, { isAbrupt })
   } catch (error) {
     if (!hasCode(error, 'InvalidInstanceID.NotFound')) throw error
   }

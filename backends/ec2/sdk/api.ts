@@ -202,6 +202,9 @@ interface Volume {
   tags: Record<string, string>
 }
 
+/** A filter of a list refuses more values than this. */
+export const FILTER_VALUES_MAX = 200
+
 export interface MachinesApi {
   createFleet(request: FleetRequest, signal: AbortSignal): Promise<FleetAnswer>
   /** Returns the record of an instant fleet; `undefined` if it is not shown. */
@@ -210,10 +213,12 @@ export interface MachinesApi {
   runReserved(request: ReservedRequest, signal: AbortSignal): Promise<Machine>
   /** Makes version 1 of a launch template. */
   createTemplate(spec: TemplateSpec, signal: AbortSignal): Promise<void>
-  /** Returns the machines that the provider shows. */
+  /** Returns the machines that the provider shows, of at most `FILTER_VALUES_MAX`. */
   byId(ids: string[], signal: AbortSignal): Promise<Machine[]>
-  byTag(tag: { name: string; value: string }, signal: AbortSignal): Promise<Machine[]>
-  terminate(id: string, signal: AbortSignal, how?: { isAbrupt: boolean }): Promise<void>
+  /** Machines whose tag has one of the values, at most `FILTER_VALUES_MAX`. */
+  byTag(tag: { name: string; values: string[] }, signal: AbortSignal): Promise<Machine[]>
+  /** One unknown id fails the whole call. */
+  terminate(ids: string[], signal: AbortSignal, how?: { isAbrupt: boolean }): Promise<void>
   /** Volumes that are attached to no machine. */
   looseVolumes(tag: { name: string; value: string }, signal: AbortSignal): Promise<Volume[]>
   deleteVolume(id: string, signal: AbortSignal): Promise<void>

@@ -14,8 +14,6 @@ import { createBuyingApi } from './buying'
 import { call } from './errors'
 import { machineOf, tagList, tagsOf } from './machine'
 
-/** A filter refuses more values than this. */
-const FILTER_VALUES_MAX = 200
 const PAGE = 1_000
 
 export function createMachinesApi({ reading, changing }: Clients): MachinesApi {
@@ -46,19 +44,12 @@ export function createMachinesApi({ reading, changing }: Clients): MachinesApi {
           { abortSignal: signal },
         )
       }),
-    byId: async (ids, signal) => {
-      const found: Machine[] = []
-      // Machines are read by filter, because a call that names ids fails if one of them is unknown.
-      for (let at = 0; at < ids.length; at += FILTER_VALUES_MAX) {
-        const some = ids.slice(at, at + FILTER_VALUES_MAX)
-        found.push(...(await find([{ Name: 'instance-id', Values: some }], signal)))
-      }
-      return found
-    },
-    byTag: ({ name, value }, signal) => find([{ Name: `tag:${name}`, Values: [value] }], signal),
-    terminate: (id, signal, { isAbrupt } = { isAbrupt: false }) =>
+    // Machines are read by filter, because a call that names ids fails if one of them is unknown.
+    byId: (ids, signal) => find([{ Name: 'instance-id', Values: ids }], signal),
+    byTag: ({ name, values }, signal) => find([{ Name: `tag:${name}`, Values: values }], signal),
+    terminate: (ids, signal, { isAbrupt } = { isAbrupt: false }) =>
       call(signal, async () => {
-        const wish = { InstanceIds: [id], SkipOsShutdown: isAbrupt || undefined }
+        const wish = { InstanceIds: ids, SkipOsShutdown: isAbrupt || undefined }
         await changing.ec2.send(new TerminateInstancesCommand(wish), { abortSignal: signal })
       }),
     ...volumesApi({ reading, changing }),

@@ -81,7 +81,7 @@ let endpoint = ''
       expect(answer).toMatchObject({ fleetId: expect.stringMatching(/^fleet-/), errors: [] })
       const [machine] = answer.machines
       expect((await api.machines.byId([machine!.id], signal)).map(({ type }) => type)).toEqual(['m5.large'])
-      await api.machines.terminate(machine!.id, signal)
+      await api.machines.terminate([machine!.id], signal)
       const [ended] = await api.machines.byId([machine!.id], signal)
       expect(['shutting-down', 'terminated']).toContain(ended?.state)
     }

@@ -55,6 +55,28 @@ describe('over the wire', () => {
     expect(usd).toBeCloseTo(usdPerHour / 60, 6)
   })
 
+  it('machines that end at one moment share a few calls, and one that EC2 does not know spoils no other', async () => {
+    h = await Ec2Harness.make()
+    const orders = await Promise.all([h.order(), h.order(), h.order()])
+    const handles = await Promise.all(orders.map(launched))
+    const attempts = Array.from({ length: 60 }, (_, index) => orders[index % 3]!.attemptId)
+    const asked = h.calls('DescribeInstances').length
+    const found = await Promise.all(attempts.map((id) => h.backend.find(id, patiently())))
+    expect(found.map((one) => (one.kind === 'found' ? one.handles.map(({ id }) => id) : []))).toEqual(
+      attempts.map((_, index) => [handles[index % 3]!.id]),
+    )
+    const unknown: MachineHandle = { ...handles[0]!, id: 'i-0123456789abcdef0' }
+    const all = [...Array.from({ length: 8 }, () => unknown), ...handles]
+    await Promise.all(all.map((handle) => h.backend.terminate(handle, patiently())))
+    for (const handle of handles) expect((await look(handle)).state).not.toBe('running')
+    expect(h.calls('DescribeInstances').length - asked).toBeLessThan(20)
+    expect(
+      h
+        .calls('TerminateInstances')
+        .some(({ parameters }) => JSON.stringify(parameters).split('i-').length > 2),
+    ).toBe(true)
+  })
+
   it('a machine that a person stops is lost, and is ended with its disk', async () => {
     // Its system waits for the runner as long as the test says.
     h = await Ec2Harness.make({ durations: { ...DURATIONS, osShutdown: '10m' } })

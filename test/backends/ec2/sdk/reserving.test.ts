@@ -69,7 +69,7 @@ describe('an answer that is not from EC2', () => {
   it('is no endless list of pages with one token', async () => {
     const page = `<DescribeInstancesResponse ${XMLNS}><reservationSet/><nextToken>again</nextToken></DescribeInstancesResponse>`
     answer = { status: 200, body: page }
-    await expect(api.machines.byTag({ name: 'tag', value: 'a' }, signal)).rejects.toMatchObject({
+    await expect(api.machines.byTag({ name: 'tag', values: ['a'] }, signal)).rejects.toMatchObject({
       code: 'RepeatedPage',
     })
     expect(sent).toHaveLength(2)
