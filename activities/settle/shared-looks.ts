@@ -1,10 +1,10 @@
-import { gathered } from '../../backends/gather'
 import type { Backend } from '../../backends/backend'
+import { BackendError } from '../../backends/errors'
+import { gathered } from '../../core/gather'
 import type { MachineHandle } from '../../core/handle'
 import type { Observation } from '../../core/observation'
 import { SECOND_MS } from '../../core/time/time'
 import { unanswered } from '../machine/backend-machines'
-import { limitedTo } from '../../backends/calls'
 import { pause } from '../heartbeat'
 
 /** Returns the provider's report on a machine. */
@@ -28,10 +28,11 @@ export function shareLooks(backend: Backend, monotonicMs: () => number): SharedL
         const waitMs = observedMs + observeMs - monotonicMs()
         if (waitMs > 0) await pause(waitMs, signal)
         observedMs = monotonicMs()
-        return backend.observe(machines, { signal: limitedTo(LOOK_LIMIT_MS, signal) })
+        return observeWithin(backend, machines, signal)
       },
       callsMax: 1,
       keysMax: MACHINES_MAX,
+      callerLeft: () => new BackendError({ class: 'transient', message: 'the settlement was handed over' }),
     })
     return async (machine, signal) => (await ask(machine, signal)) ?? unanswered(backend, machine)
   }
@@ -41,5 +42,19 @@ export function shareLooks(backend: Backend, monotonicMs: () => number): SharedL
     const look = parts.get(place) ?? openPart()
     parts.set(place, look)
     return look(machine, signal)
+  }
+}
+
+async function observeWithin(
+  backend: Backend,
+  machines: MachineHandle[],
+  signal: AbortSignal,
+): Promise<(Observation | undefined)[]> {
+  const limit = new AbortController()
+  const timer = setTimeout(() => limit.abort(), LOOK_LIMIT_MS)
+  try {
+    return await backend.observe(machines, { signal: AbortSignal.any([signal, limit.signal]) })
+  } finally {
+    clearTimeout(timer)
   }
 }
