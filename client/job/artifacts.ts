@@ -46,6 +46,15 @@ export interface ArtifactFilter {
   only?: readonly string[]
 }
 
+/** Some artifacts of a job, in path order. @public */
+export interface ArtifactPage {
+  artifacts: ArtifactView[]
+  /** Number of artifacts on all pages. */
+  total: number
+  /** The next page begins after this path; null on the last page. */
+  next: string | null
+}
+
 /**
  * Returns the artifacts of a job so far, sorted by path: the newest attempt's version of each file, or only those of one attempt. Throws
  * `not-found` for an attempt or a path without artifacts.
@@ -56,6 +65,21 @@ export async function listArtifacts(
   filter: ArtifactFilter = {},
 ): Promise<ArtifactView[]> {
   return (await findArtifacts(context, jobId, filter)).map(({ key: _key, ...view }) => view)
+}
+
+/**
+ * Returns a page of what `listArtifacts` returns: the artifacts after a path, at most `limit` of them.
+ */
+export async function pageOfArtifacts(
+  context: Context,
+  jobId: string,
+  { limit, after = '', ...filter }: ArtifactFilter & { limit: number; after?: string },
+): Promise<ArtifactPage> {
+  const all = await listArtifacts(context, jobId, filter)
+  const rest = all.filter(({ path }) => path > after)
+  const artifacts = rest.slice(0, limit)
+  const next = rest.length > artifacts.length ? artifacts.at(-1)!.path : null
+  return { artifacts, total: all.length, next }
 }
 
 /** Returns the artifacts with their locations. */
@@ -72,15 +96,15 @@ async function findArtifacts(
   const digests = digestsOf(entries)
   const gaps = [gapsInWords(unreadable), lostInWords(lostArtifacts(entries, all, attempt))]
   context.gaps.push(...gaps.filter((gap) => gap !== null))
+  const attemptsOf = new Map<string, number[]>()
+  for (const { path, attempt: by } of wanted) attemptsOf.set(path, [...(attemptsOf.get(path) ?? []), by])
   return named(newestArtifacts(wanted), { jobId, only }).map(({ path, sizeBytes, attempt: by, key }) => ({
     path,
     sizeBytes,
     sha256: digests.get(keyOf(by, path)) ?? null,
     attempt: by,
     key,
-    olderAttempts: wanted.flatMap((other) =>
-      other.path === path && other.attempt !== by ? [other.attempt] : [],
-    ),
+    olderAttempts: attemptsOf.get(path)!.filter((other) => other !== by),
   }))
 }
 

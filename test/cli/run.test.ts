@@ -271,6 +271,7 @@ describe('crucible', () => {
     [['extend', 'x', '--budget', '-3'], /not an amount of US dollars\.\nWrite \$25/],
     [['interrupt', 'x', '--notice', '5s', '--without-notice'], /exclude each other/],
     [['artifacts', 'x', '--force'], /requires --download/],
+    [['artifacts', 'x', '--after', 'a', '--download', 'there'], /leave one out/],
     [['events', 'x', '--record'], /--json/],
     [['checkpoints', 'x', 'check'], /"check" is not an action/],
     [['completion', 'tcsh'], /^error: unknown shell "tcsh"\. Allowed choices are bash, zsh, fish\.$/m],

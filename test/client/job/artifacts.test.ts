@@ -4,7 +4,7 @@ import { chmod, lstat, mkdir, readdir, readFile, rename, stat, symlink, writeFil
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { downloadArtifacts, listArtifacts } from '../../../client/job/artifacts'
+import { downloadArtifacts, listArtifacts, pageOfArtifacts } from '../../../client/job/artifacts'
 import { layout } from '../../../storage/layout'
 import type { StoredObject } from '../../../storage/store'
 import { ClientWorld, JOB, NOW } from '../world'
@@ -57,6 +57,19 @@ describe('artifacts', () => {
     await finish()
     expect((await listArtifacts(world.context, JOB))[1]).toMatchObject({ sha256: sha256('{}') })
     await expect(listArtifacts(world.context, 'job-other')).rejects.toMatchObject({ kind: 'not-found' })
+  })
+
+  it('are listed in pages that together are all of them', async () => {
+    await world.store.put(`${layout.artifactsOf(JOB, 1)}z`, 'older')
+    await world.store.put(`${layout.artifactsOf(JOB, 2)}z`, 'newer')
+    const first = await pageOfArtifacts(world.context, JOB, { limit: 1 })
+    expect(first).toMatchObject({ artifacts: [{ path: 'a/deep.txt' }], total: 3, next: 'a/deep.txt' })
+    const rest = await pageOfArtifacts(world.context, JOB, { limit: 10, after: first.next! })
+    expect(rest).toMatchObject({ total: 3, next: null })
+    expect(rest.artifacts.map(({ path, olderAttempts }) => [path, olderAttempts])).toEqual([
+      ['weights.json', []],
+      ['z', [1]],
+    ])
   })
 
   it('are copied under their own paths', async () => {

@@ -34,6 +34,9 @@ T = TypeVar("T")
 #: Lines of the log that `JobFailed` has.
 LOG_LINES = 20
 
+#: More artifacts than a job can have: the command would list them in pages.
+ARTIFACTS_MAX = 1_000_000_000
+
 
 class Job(HasProgram, Generic[T]):
     """A job. Its methods wait; each has a second form for asyncio: ``job.cancel()`` or ``await job.cancel.aio()``.
@@ -190,7 +193,8 @@ class Job(HasProgram, Generic[T]):
             force: Replace other files of the same names.
         """
         folder = None if download is None else os.path.abspath(os.fspath(download))
-        words = options({"download": folder, "attempt": attempt, "only": list(only or ()), "force": force})
+        chosen = {"download": folder, "attempt": attempt, "only": list(only or ()), "force": force}
+        words = options({**chosen, "limit": ARTIFACTS_MAX})
         found = read_all(Artifact, (yield Run(("artifacts", self.id, *words)))["artifacts"])
         if folder is None:
             return found
