@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { accessSync, constants, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { hostPath } from './config'
 
-/** The user that machines run as: the current one, or an unprivileged one when the current one is root. */
+/** The user that a machine runs as. */
 export interface MachineUser {
   uid: number
   gid: number
@@ -12,12 +13,27 @@ export interface MachineUser {
 
 const PROBE_TIMEOUT_MS = 20_000
 const NOBODY = 65_534
+/** Users of isolated machines: numbers that no account of a host has. */
+const UIDS = { first: 1_800_000_000, count: 100_000_000 }
 
 const run = promisify(execFile)
 let user: Promise<MachineUser> | undefined
 
+/** The user of machines that share one: the current one, or an unprivileged one when the current one is root. */
 export function machineUser(): Promise<MachineUser> {
   return (user ??= findUser())
+}
+
+/**
+ * The user of an isolated machine with this directory. Root gives each machine its own: the root of a machine may unmount its own folders,
+ * and then sees those of the host. The shared user if this host does not have such numbers.
+ */
+export async function ownUser(directory: string): Promise<MachineUser> {
+  const shared = await machineUser()
+  if (process.getuid!() !== 0) return shared
+  const uid = UIDS.first + (createHash('sha256').update(directory).digest().readUInt32BE() % UIDS.count)
+  const own = { uid, gid: uid }
+  return (await probe('true', [], own)) === undefined ? shared : own
 }
 
 async function findUser(): Promise<MachineUser> {
@@ -62,10 +78,10 @@ function isProgram(path: string): boolean {
   }
 }
 
-/** Runs a program as the machine's user. Returns its output when it exits with 0. */
-export async function probe(file: string, args: string[]): Promise<string | undefined> {
+/** Runs a program as a machine's user, the shared one by default. Returns its output when it exits with 0. */
+export async function probe(file: string, args: string[], as?: MachineUser): Promise<string | undefined> {
   try {
-    const options = { ...asUser(await machineUser()), cwd: '/', env: { PATH: hostPath() } }
+    const options = { ...asUser(as ?? (await machineUser())), cwd: '/', env: { PATH: hostPath() } }
     const { stdout } = await run(file, args, { ...options, timeout: PROBE_TIMEOUT_MS, killSignal: 'SIGKILL' })
     return stdout
   } catch {

@@ -6,7 +6,7 @@ import { Disk } from './disk'
 import { statusOf, type Enclosure } from './enclosure'
 import { MachineDead, ProgramError } from './errors'
 import { Groups } from './groups'
-import { machineUser, type MachineUser } from './host'
+import { machineUser, ownUser, type MachineUser } from './host'
 import type {
   AgentAnswer,
   AgentCommand,
@@ -122,10 +122,9 @@ export class RunningMachine implements Machine {
   }
 
   private async prepare(): Promise<Parts> {
-    const user = await machineUser()
+    const { enclosure, user } = await this.enclose()
     const disk = new Disk(this.spec.directory, user)
     disk.prepare()
-    const enclosure = await this.enclose(user)
     this.enclosure = enclosure
     this.metadataEndpoint = await this.metadata.listen()
     await this.fill(disk, enclosure)
@@ -156,14 +155,17 @@ export class RunningMachine implements Machine {
     return parts
   }
 
-  private async enclose(user: MachineUser): Promise<Enclosure> {
+  private async enclose(): Promise<{ enclosure: Enclosure; user: MachineUser }> {
     const { id, directory, hostname, enclosure: wanted } = this.spec
+    const own = await ownUser(directory)
     const namespaces =
-      wanted === 'groups' ? undefined : await namespacesFor({ id, directory, hostname, user })
-    if (namespaces !== undefined) return namespaces
+      wanted === 'groups' ? undefined : await namespacesFor({ id, directory, hostname, user: own })
+    if (namespaces !== undefined) return { enclosure: namespaces, user: own }
     if (wanted === 'namespaces')
       throw new Error('This host lets its user make no user, mount and PID namespaces.')
-    return new Groups({ id, directory, user, python: await findPython([]) })
+    // The jobs of such machines share a folder.
+    const user = await machineUser()
+    return { enclosure: new Groups({ id, directory, user, python: await findPython([]) }), user }
   }
 
   private async fill(disk: Disk, enclosure: Enclosure): Promise<void> {

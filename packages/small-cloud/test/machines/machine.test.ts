@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { spawnSync } from 'node:child_process'
 import { gzipSync } from 'node:zlib'
 import { until } from '../support/until'
-import { KINDS, sh, uniqueSleep, useMachines } from './machines'
+import { HAS_NAMESPACES, KINDS, sh, uniqueSleep, useMachines } from './machines'
 import { patient } from '../support/patience'
 
 const createWorld = useMachines()
@@ -128,6 +128,29 @@ describe.each(KINDS)('a machine of %s', (enclosure) => {
       'touch /usr/x /etc/x 2>/dev/null; ls /usr/x /etc/x 2>/dev/null',
     )
     expect(kept).toBe('')
+  })
+})
+
+// Machines of an ordinary user are that user, and so is whoever reads their disks.
+const itAsRoot = HAS_NAMESPACES && process.getuid!() === 0 ? it : it.skip
+
+describe("a machine of root's simulator", () => {
+  itAsRoot('finds no file of another machine after it has unmounted its own folders', async () => {
+    const world = createWorld()
+    const [one, other] = [world.create(), world.create()]
+    await Promise.all([one.boot(), other.boot()])
+    await sh(other, 'echo key > /var/lib/crucible/key; chmod -R a+rX /var/lib/crucible')
+    const disk = `${world.directory}/${other.id}`
+    const places = ['/tmp', '/var', '/run', '/root', '/dev/shm', '/proc']
+    const { stdout } = await sh(
+      one,
+      `PATH=/usr/sbin:/usr/bin:/sbin:/bin
+for place in ${places.join(' ')}; do umount -l $place; done
+cat ${disk}/var/lib/crucible/key ${disk}/run/machine/machine.json /proc/*/root${disk}/var/lib/crucible/key
+touch ${disk}/stranger ${disk}/tmp/stranger && echo written
+ls ${disk} ${disk}/tmp`,
+    )
+    expect(stdout).toBe('')
   })
 })
 
