@@ -252,7 +252,10 @@ export const THREATS: readonly Threat[] = [
     from: 'any job',
     tries: 'leave a daemon that outlives a killed guard',
     keeps: 'one control group, if it can be made',
-    proof: { file: 'test/runner/death.test.ts', tests: 'daemons that outlive guard, runner and leash' },
+    proof: {
+      file: 'test/runner/death.test.ts',
+      tests: 'daemons that outlive guard, timekeeper, runner and leash',
+    },
   },
   {
     from: 'any job',
