@@ -102,7 +102,8 @@ export function createHttpClient({ name, baseUrl, userAgent, headers }: HttpClie
       const read = answer.safeParse(value)
       if (read.success) return read.data
       const [issue] = read.error.issues
-      const where = issue === undefined ? '' : ` at ${issue.path.join('.') || 'its root'}: ${issue.message}`
+      const words = issue?.message.replace(/received undefined$/, 'and it is missing')
+      const where = issue === undefined ? '' : ` at ${issue.path.join('.') || 'its root'}: ${words}`
       throw new HttpError(
         value === undefined
           ? `${name} answered with something other than JSON`

@@ -29,7 +29,8 @@ interface Request {
 export function requestHandler(limits: RequestLimits): object {
   silenceSdk()
   if (!isDirect(ownEnvironment())) return new OutsideHandler(limits)
-  const { connectMs, answerMs, silenceMs, socketsMax } = limits
+  // The SDK's limit of a request ends with the head of its answer, and the limit of silence with the body.
+  const { connectMs, answerMs, silenceMs = answerMs, socketsMax } = limits
   const agent = socketsMax === undefined ? undefined : { keepAlive: true, maxSockets: socketsMax }
   return {
     connectionTimeout: connectMs,

@@ -24,8 +24,8 @@ const instanceTypes = z.record(
 )
 /** Form of an instance. Statuses may be added, so an unknown one is kept as it is. */
 const instance = z.looseObject({
-  id: z.string(),
-  status: z.string(),
+  id: z.string().min(1),
+  status: z.string().min(1),
   region,
   instance_type: instanceType,
   tags: z
@@ -33,6 +33,13 @@ const instance = z.looseObject({
     .nullish()
     .transform((tags) => tags ?? []),
 })
+/** Form of the instance of one id: an answer about another one is of no use. */
+function instanceOf(id: string): z.ZodType<LambdaInstance> {
+  return instance.refine((answer) => answer.id === id, {
+    path: ['id'],
+    message: 'it is the id of another one',
+  })
+}
 const sshKey = z.looseObject({ id: z.string(), name: z.string(), public_key: z.string() })
 const fileSystem = z.looseObject({ id: z.string(), name: z.string(), region, is_in_use: z.boolean() })
 
@@ -132,9 +139,9 @@ export function createApi({ endpoint, apiKey, limiter }: ApiOptions): LambdaApi 
     regions: async (signal) => (await read('/regions', z.array(region), { signal })).map(({ name }) => name),
     instances: (signal, onSend) => read('/instances', z.array(instance), { signal, onSend }),
     instance: (id, signal) =>
-      read(`/instances/${encodeURIComponent(id)}`, instance, { signal }).catch(unlessAbsent(NO_SUCH)),
+      read(`/instances/${encodeURIComponent(id)}`, instanceOf(id), { signal }).catch(unlessAbsent(NO_SUCH)),
     launch: async (body, signal) => {
-      const answer = data(z.looseObject({ instance_ids: z.array(z.string()).min(1) }))
+      const answer = data(z.looseObject({ instance_ids: z.array(z.string().min(1)).min(1) }))
       const call = { method: 'POST', path: '/instance-operations/launch', body, answer } as const
       return (await change('launch', { ...call, timeoutMs: LAUNCH_MS }, signal)).instance_ids
     },

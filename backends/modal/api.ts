@@ -4,8 +4,8 @@ import { SECOND_MS } from '../../core/time/time'
 import { createHttpClient, HttpError, type HttpCall } from '../http'
 import {
   health,
-  job,
   jobList,
+  jobOf,
   logTail,
   rates,
   volumeList,
@@ -62,10 +62,11 @@ export function createApi({ url, token }: ApiOptions): ModalApi {
   return {
     health: (signal) => get('/health', health, signal),
     rates: (signal) => get('/offers', rates, signal),
-    submit: (key, body, signal) => change({ method: 'PUT', path: pathOf(key), body, answer: job }, signal),
-    job: (key, signal) => get(pathOf(key), job, signal).catch(unlessUnknown),
+    submit: (key, body, signal) =>
+      change({ method: 'PUT', path: pathOf(key), body, answer: jobOf(key) }, signal),
+    job: (key, signal) => get(pathOf(key), jobOf(key), signal).catch(unlessUnknown),
     cancel: async (key, signal) => {
-      await change({ method: 'POST', path: `${pathOf(key)}/cancel`, body: {}, answer: job }, signal)
+      await change({ method: 'POST', path: `${pathOf(key)}/cancel`, body: {}, answer: jobOf(key) }, signal)
     },
     jobs: async (owner, signal) =>
       (await get(`/jobs?owner=${encodeURIComponent(owner)}`, jobList, signal)).items,

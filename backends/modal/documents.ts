@@ -18,13 +18,16 @@ export const health = z.looseObject({
 
 export const rates = z.looseObject({ observed_at_ms: z.int(), usd: z.record(z.string(), z.string()) })
 
-/** Form of a job. A phase of a later gateway is kept as it is. */
+/**
+ * Form of a job. A phase of a later gateway is kept as it is.
+ * @internal A test compares it with the gateway's document.
+ */
 export const job = z.looseObject({
-  key: z.string(),
-  phase: z.string(),
+  key: z.string().min(1),
+  phase: z.string().min(1),
   owner: z.string().nullish(),
   tags: z.record(z.string(), z.string()).default({}),
-  sandbox_id: z.string().nullish(),
+  sandbox_id: z.string().min(1).nullish(),
   exit_code: z.int().nullish(),
   error: z.looseObject({ type: z.string(), message: z.string() }).nullish(),
   accepted_at_ms: z.int().nullish(),
@@ -32,10 +35,18 @@ export const job = z.looseObject({
   ended_at_ms: z.int().nullish(),
 })
 
+/** Form of the job of one key: an answer about another job is of no use. */
+export function jobOf(key: string): z.ZodType<Job> {
+  return job.refine((answer) => answer.key === key, {
+    path: ['key'],
+    message: 'it is the key of another job',
+  })
+}
+
 export const jobList = z.looseObject({
   items: z.array(
     z.looseObject({
-      key: z.string(),
+      key: z.string().min(1),
       sandbox_id: z.string().nullish(),
       tags: z.record(z.string(), z.string()),
     }),

@@ -12,7 +12,7 @@ import { cacheEnvironment, CACHE_PATH, cacheVolume } from './cache'
 import type { Health, Job, JobRequest } from './documents'
 import { failureOf, invalid, launchFailure, mayHaveHappened } from './errors'
 import type { Host } from './host'
-import { handleOf, tagsOf } from './machines'
+import { handleOf, isOpen, tagsOf } from './machines'
 import { imageSecretOf, versionProblem } from './policy'
 
 /** A request that arrives later starts nothing. */
@@ -61,8 +61,8 @@ async function knownOutcome(
 }
 
 function outcomeOf(host: Host, job: Job, offer: Offer): LaunchOutcome {
-  const hasMachine = typeof job.sandbox_id === 'string' || job.phase === 'launching'
-  if (hasMachine) return { kind: 'launched', handle: handleOf(host, job, offer) }
+  if (typeof job.sandbox_id === 'string' || isOpen(job))
+    return { kind: 'launched', handle: handleOf(host, job, offer) }
   return { kind: 'refused', failure: failureOfJob(job) }
 }
 

@@ -63,6 +63,12 @@ function isOurs({ deps: { deployment } }: Host, { owner }: Pick<Job, 'owner'>): 
   return deployment === undefined || owner === undefined || owner === null || owner === deployment
 }
 
+/** Phases of a job that has no machine and will get none. A phase of a later gateway is none of them. */
+const FINAL = ['ended', 'cancelled', 'launch_failed', 'launch_lost']
+
+/** Whether a job has a machine, or may still get one. */
+export const isOpen = ({ phase }: Job): boolean => !FINAL.includes(phase)
+
 const hasMachine = ({ sandbox_id: id }: Job): boolean => typeof id === 'string'
 
 /** Finds the machine of an attempt. For a key that the gateway does not know, it asks Modal. */
@@ -70,8 +76,7 @@ export async function find(host: Host, attemptId: string, ctx: FindContext): Pro
   const job = await jobOf(host, attemptId, ctx.signal)
   const waitMs = (ctx.sentUntilMs ?? 0) - host.deps.clock()
   if (job === undefined) return waitMs > 0 ? { kind: 'unsettled', againInMs: waitMs } : { kind: 'absent' }
-  if (job.phase === 'launching' || job.phase === 'running')
-    return { kind: 'found', handles: [handleOf(host, job)] }
+  if (isOpen(job)) return { kind: 'found', handles: [handleOf(host, job)] }
   return { kind: 'absent', ended: hasMachine(job) ? [handleOf(host, job)] : undefined }
 }
 

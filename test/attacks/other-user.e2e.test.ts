@@ -13,7 +13,6 @@ import { chosen } from '../support/selection'
 import { until } from '../support/until'
 
 const STRANGER = 54_321
-const BACKENDS = ['local', 'ec2'] as const
 const asRoot = process.platform === 'linux' && process.getuid?.() === 0 ? describe : describe.skip
 
 /** A file of the proc file system; empty if its process has ended. */
