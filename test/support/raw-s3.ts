@@ -24,7 +24,8 @@ export interface RawKeys {
 export class RawS3 {
   private readonly agent = new Agent({ keepAlive: true, maxSockets: 16 })
 
-  constructor(private readonly place: { endpoint: string; region: string }) {}
+  /** @param place the server; with the name of another service of AWS, if it is not S3 */
+  constructor(private readonly place: { endpoint: string; region: string; service?: string }) {}
 
   /** Resolves with status 0 when the server closes the connection, and for a request that Node refuses to send. */
   async send(raw: RawRequest, keys: RawKeys): Promise<RawAnswer> {
@@ -61,7 +62,7 @@ export class RawS3 {
   }
 
   private headersOf({ method, target, headers = {}, body = '' }: RawRequest, keys: RawKeys) {
-    const { region, endpoint } = this.place
+    const { region, endpoint, service = 's3' } = this.place
     const stamp = new Date().toISOString().replace(/[-:]|\.\d+/g, '')
     const all: Record<string, string> = {
       ...headers,
@@ -83,7 +84,7 @@ export class RawS3 {
       signed.join(';'),
       sha256(body),
     ].join('\n')
-    const scope = `${stamp.slice(0, 8)}/${region}/s3/aws4_request`
+    const scope = `${stamp.slice(0, 8)}/${region}/${service}/aws4_request`
     const text = ['AWS4-HMAC-SHA256', stamp, scope, sha256(canonical)].join('\n')
     const key = scope
       .split('/')

@@ -29,7 +29,13 @@ const OF_XML: Faults = {
   'machines of another Region': withBody((body) => body.replaceAll('us-east-1', 'xx-north-9')),
 }
 const FAULTS = { ...ANY, ...OF_XML }
-const FEW = ['nothing', 'half of it', 'a silence in the middle', 'empty fields', 'machines in an unknown state']
+const FEW = [
+  'nothing',
+  'half of it',
+  'a silence in the middle',
+  'empty fields',
+  'machines in an unknown state',
+]
 
 describe.each(chosen(Object.keys(FAULTS), FEW))('an answer with %s', (name) => {
   const fault = FAULTS[name]!
