@@ -11,6 +11,7 @@ import { emptyTreasury, settle } from '../../core/money/treasury'
 import type { Offer } from '../../core/offer'
 import type { CapacityQuote, OwnedReservation } from '../../core/reservation/reservation'
 import type { PurchaseRule } from '../../core/reservation/reserving'
+import { DAY_MS } from '../../core/time/time'
 import { adoptable } from '../../planner/reserving/adopt'
 import { judgeExtension } from '../../planner/reserving/extend'
 import { judgeHold } from '../../planner/reserving/hold'
@@ -139,6 +140,36 @@ describe('a quote', () => {
       const verdict = judgeCapacity(factsOf({ rule, quotes: [full] }))
       expect([what, ['buy', 'ask'].includes(verdict.kind)]).toEqual([what, false])
     }
+  })
+
+  const ofOther = (value: unknown): Partial<CapacityQuote> => value as Partial<CapacityQuote>
+  it.each([
+    ['sold in another currency', { currency: 'EUR' }],
+    ['sold in a currency that looks like the right one', { currency: 'USD ' }],
+    ['sold in no currency', ofOther({ currency: null })],
+    ['over', { startsAtMs: NOW_MS - 9 * DAY_MS, endsAtMs: NOW_MS - DAY_MS, usableUntilMs: NOW_MS - DAY_MS }],
+    ['over when it begins', { endsAtMs: NOW_MS, usableUntilMs: NOW_MS }],
+    ['usable until yesterday', { usableUntilMs: NOW_MS - DAY_MS }],
+    ['almost over', { startsAtMs: NOW_MS - 9 * DAY_MS, endsAtMs: NOW_MS + 1, usableUntilMs: NOW_MS + 1 }],
+    ['of another type', { type: 'p5e' }],
+    ['of fewer machines', { count: 3 }],
+    ['an extension of what nobody asked for', { extends: 'cr-1' }],
+    ['of a kind that is not sold', ofOther({ kind: 'free' })],
+    ['one micro-dollar above the limit', { upfrontMicro: 960_000_001 }],
+  ] as const)('that is %s is never bought', (_, changes) => {
+    const facts = factsOf({ rule: RULE, quotes: [quoteOf({ ...full, ...changes })] })
+    expect(['buy', 'ask']).not.toContain(judgeCapacity(facts).kind)
+  })
+
+  it('whose id is sold a thousand times, at many prices, is bought once and below the limit', () => {
+    const quotes = Array.from({ length: 1_000 }, (_, index) =>
+      quoteOf({ ...full, upfrontMicro: 959_000_500 + 1_001_000 * (index % 7) }),
+    )
+    const verdict = judgeCapacity(factsOf({ rule: RULE, quotes }))
+    expect(verdict).toMatchObject({
+      kind: 'buy',
+      judged: { quote: { id: full.id, upfrontMicro: 959_000_500 } },
+    })
   })
 
   it.each(['upfrontMicro', 'endsAtMs', 'count'])(
