@@ -5,6 +5,7 @@ import type { ProviderName } from '../clouds/provider'
 import { PROVIDER_NAMES, PROVIDERS } from '../clouds/providers'
 import { itHolds } from '../kit/jest'
 import { chosen } from '../support/selection'
+import { BUYING } from './harnesses/buying'
 import { PROCESSES } from './harnesses/processes'
 import { undisturbedProcesses } from './processes'
 
@@ -27,5 +28,20 @@ describe("a worker's process that is killed", () => {
     }),
     limitMs: 10 * MINUTE_MS,
     also: ({ struck, plan }) => expect(struck).toEqual(plan.crashes),
+  })
+})
+
+describe("a worker's process that is killed while it buys", () => {
+  itHolds('leaves one purchase, within its limit: %s', BUYING, {
+    cases: [
+      { name: 'in the purchase, alone', isServerKilled: false },
+      { name: 'in the purchase, with the Temporal server', isServerKilled: true },
+    ].map(({ name, isServerKilled }) => {
+      const call = 'backend: PurchaseCapacityBlock'
+      const crash = { call, occurrence: 1, moment: 'in', lateMs: 300, isOfBoth: false } as const
+      return { name, again: [], plan: { ...undisturbedProcesses(), name, crashes: [crash], isServerKilled } }
+    }),
+    limitMs: 10 * MINUTE_MS,
+    also: ({ state }) => expect(state).not.toMatch(/none died/),
   })
 })
