@@ -153,7 +153,7 @@ describe('a quote', () => {
     ['almost over', { startsAtMs: NOW_MS - 9 * DAY_MS, endsAtMs: NOW_MS + 1, usableUntilMs: NOW_MS + 1 }],
     ['of another type', { type: 'p5e' }],
     ['of fewer machines', { count: 3 }],
-    ['an extension of what nobody asked for', { extends: 'cr-1' }],
+    ['an extension that is not wanted', { extends: 'cr-1' }],
     ['of a kind that is not sold', ofOther({ kind: 'free' })],
     ['one micro-dollar above the limit', { upfrontMicro: 960_000_001 }],
   ] as const)('that is %s is never bought', (_, changes) => {

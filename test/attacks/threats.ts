@@ -25,7 +25,7 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'Temporal client',
-    tries: 'have workers run an activity, such as launch, with copied arguments',
+    tries: 'have workers run an activity with copied arguments',
     keeps: 'a signature is for one activity of one run',
     proof: {
       file: STRANGERS,
@@ -35,7 +35,7 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'Temporal client',
     tries: 'send updates and signals to a job',
-    keeps: 'unsigned ones are rejected or dropped; the job continues',
+    keeps: 'unsigned ones are dropped; the job continues',
     proof: {
       file: STRANGERS,
       tests: 'a stranger who reaches the Temporal server stops, moves and changes no job',
@@ -86,13 +86,13 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'local web page',
     tries: 'start a workflow through a port of crucible dev',
-    keeps: 'the HTTP API is closed, the Web UI behind a local proxy',
+    keeps: 'no HTTP API; the UI is behind a proxy',
     proof: { file: DEV, tests: 'the ports of a dev server start no workflow for a web page' },
   },
   {
     from: 'local web page',
     tries: 'reach the Web UI by DNS rebinding or across origins',
-    keeps: 'the proxy answers loopback names and its own origin only',
+    keeps: 'loopback names and its own origin only',
     proof: { file: 'test/cli/dev/temporal/ui-door.test.ts', tests: 'the door of the Web UI refuses' },
   },
   {
@@ -103,9 +103,9 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'another local user',
-    tries: 'use keys, ports or metadata of crucible dev --sim',
-    keeps: 'keys are drawn, and only their owner reads them',
-    proof: { file: 'test/small-cloud/other-users.test.ts', tests: 'another user of the host finds' },
+    tries: 'use files, keys, processes, ports or metadata of crucible dev --sim',
+    keeps: 'only their owner reads drawn keys',
+    proof: { file: 'test/attacks/other-user.e2e.test.ts', tests: 'another user of the host of crucible' },
   },
   {
     from: 'wrong key',
@@ -115,8 +115,8 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'another deployment',
-    tries: 'end or take over a machine with the same job id, on the same host',
-    keeps: 'processes, control group, container and uid carry the deployment',
+    tries: 'end or take over a machine with the same job id and host',
+    keeps: 'their names carry the deployment',
     proof: {
       file: 'test/backends/local/two-deployments.test.ts',
       tests: 'machines of two deployments with the same id, run by',
@@ -124,8 +124,8 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'another deployment',
-    tries: 'end or take over a machine with the same job id, in the same account',
-    keeps: 'tags, tokens and keys carry the deployment',
+    tries: 'end or take over a machine with the same job id and account',
+    keeps: 'tags and tokens carry it',
     proof: {
       file: 'test/backends/two-deployments.test.ts',
       tests: 'machines of two deployments with the same attempt id at',
@@ -134,7 +134,7 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'another deployment',
     tries: 'take tasks of the same server with its own workers and key',
-    keeps: 'they stop before they poll; a workflow that names another deployment waits for its own worker',
+    keeps: 'they stop before they poll; its workflows wait for it',
     proof: {
       file: 'test/service/deployment.e2e.test.ts',
       tests: "a deployment is known to a worker and a client with another deployment's key, which stop",
@@ -155,19 +155,19 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'job in a container',
     tries: "get the machine's files as artifacts through links",
-    keeps: 'links that lead outside are refused',
+    keeps: 'refused',
     proof: { file: WALLS, tests: 'a job in a real container gets no file of the host' },
   },
   {
     from: 'job in a container',
     tries: 'have the runner write through a link',
-    keeps: 'files in control/ are never opened through links',
+    keeps: 'never in control/',
     proof: { file: WALLS, tests: 'a job in a real container leads no write of the runner' },
   },
   {
     from: 'job in a container',
     tries: "get the machine's files into a checkpoint through links",
-    keeps: 'links that lead outside are left out',
+    keeps: 'left out',
     proof: { file: WALLS, tests: 'a job in a real container gets no file of the host into a checkpoint' },
   },
   {
@@ -178,8 +178,8 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'job on the small cloud',
-    tries: 'reach others or the host by paths, upload ids or copy sources in store requests',
-    keeps: 'requests are parsed, checked and written anew',
+    tries: 'reach others or the host by paths, upload ids or copy sources',
+    keeps: 'parsed and written anew',
     proof: {
       file: 'test/small-cloud/front-attacks.test.ts',
       tests: 'the front of the object store, asked with the grant of another job,',
@@ -192,6 +192,24 @@ export const THREATS: readonly Threat[] = [
     proof: {
       file: 'test/cli/dev/versitygw/front.test.ts',
       tests: "the S3 server of root's small cloud has a user of its own",
+    },
+  },
+  {
+    from: 'job on the small cloud',
+    tries: "read another machine's files and keys",
+    keeps: 'a user each, under root',
+    proof: {
+      file: 'packages/small-cloud/test/machines/machine.test.ts',
+      tests: "a machine of root's simulator finds",
+    },
+  },
+  {
+    from: 'job on the small cloud',
+    tries: 'call other services with its grant',
+    keeps: 'it is for the store',
+    proof: {
+      file: 'test/store-requests/forms.test.ts',
+      tests: 'the services of AWS in the small cloud, sent forms',
     },
   },
   {
@@ -245,12 +263,12 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'local job, root workers',
     tries: 'gain privileges, also through LD_PRELOAD',
-    keeps: "no-new-privileges; root never runs with the job's variables",
+    keeps: 'no-new-privileges; root runs without its variables',
     proof: { file: USERS, tests: 'a local job next to a worker that is root gets no rights' },
   },
   {
     from: 'any job',
-    tries: 'leave a daemon that outlives a killed guard',
+    tries: 'leave a daemon that outlives the guard',
     keeps: 'one control group, if it can be made',
     proof: {
       file: 'test/runner/death.test.ts',
@@ -260,13 +278,13 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'any job',
     tries: 'exchange a file for a link between check and open',
-    keeps: 'every step of a path is opened without following links',
+    keeps: 'no step of a path follows links',
     proof: { python: 'test_walls' },
   },
   {
     from: 'any job',
     tries: 'stall the runner with a sparse or unreadable file',
-    keeps: 'it is left out; the others are kept, small ones first',
+    keeps: 'it is left out',
     proof: { python: 'test_keeper' },
   },
   {
@@ -376,13 +394,13 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'job file',
-    tries: 'escape from bundles by links, or fill the disk',
+    tries: 'escape bundles by links, or fill the disk',
     keeps: 'members are checked, sizes limited',
     proof: { python: 'test_hostile_bundles' },
   },
   {
     from: 'any job',
-    tries: 'escape from checkpoint folders by manifests',
+    tries: 'escape checkpoint folders by manifests',
     keeps: 'paths and links are checked',
     proof: { python: 'test_hostile_checkpoints' },
   },
@@ -391,5 +409,17 @@ export const THREATS: readonly Threat[] = [
     tries: 'have something bought by forged figures',
     keeps: 'limits on every figure',
     proof: { file: 'test/attacks/forged-figures.test.ts', tests: 'a quote' },
+  },
+  {
+    from: 'provider',
+    tries: 'hide or end machines by broken answers',
+    keeps: 'compared with their calls',
+    proof: { file: 'test/backends/broken-answers.test.ts', tests: 'an answer of' },
+  },
+  {
+    from: 'provider',
+    tries: 'stall us by endless answers',
+    keeps: 'time limits',
+    proof: { file: 'test/backends/ec2/broken-answers.test.ts', tests: 'an answer with' },
   },
 ]

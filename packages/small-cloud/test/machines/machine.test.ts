@@ -131,7 +131,7 @@ describe.each(KINDS)('a machine of %s', (enclosure) => {
   })
 })
 
-// Machines of an ordinary user are that user, and so is whoever reads their disks.
+// Machines of an ordinary user all run as that user.
 const itAsRoot = HAS_NAMESPACES && process.getuid!() === 0 ? it : it.skip
 
 describe("a machine of root's simulator", () => {
