@@ -4,8 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { openUiDoor, type UiDoor } from '../../cli/dev/temporal/ui-door'
 import { startCloud, type Cloud } from '#small-cloud'
+import { openRealGateway, type Gateway } from '../backends/modal/gateways'
 import { Dice } from '../kit/dice'
 import { inLanes } from '../kit/lanes'
+import { operatorOf } from '../support/cloud-keys'
 import { chosen } from '../support/selection'
 import { drawHostile, sendHostile, type HostileRequest } from './hostile-targets'
 
@@ -79,6 +81,48 @@ describe('the services of the small cloud, sent drawn requests,', () => {
     const through = answers.filter(isThrough).map(({ request }) => request.target)
     expect(through.length).toBeGreaterThan(0)
     expect(through.filter((path) => path.includes('_sim'))).toEqual([])
+  }, 120_000)
+})
+
+const withClient = openRealGateway === undefined ? describe.skip : describe
+
+withClient('the gateway on Modal, sent drawn requests with its key,', () => {
+  let gateway: Gateway
+  beforeAll(async () => {
+    gateway = await openRealGateway!()
+    for (const name of VOLUMES)
+      await fetch(`${CONTROL()}/volumes/${name}`, { method: 'PUT', headers: operatorOf(gateway.cloud) })
+  }, 60_000)
+  afterAll(() => gateway.close())
+
+  const VOLUMES = ['crucible-cache', 'of-the-team', 'crucibl']
+  const CONTROL = (): string => gateway.cloud.providers['modal']!['endpoint']! + '/control'
+  const ROUTES = [
+    ...['health', 'offers', 'jobs', 'jobs?owner=test', 'jobs/job-a', 'jobs/job-a/logs', 'jobs/job-a/cancel'],
+    ...[...VOLUMES, 'crucible-%2f..%2fof-the-team', 'of-the-team%00crucible-'].map(
+      (name) => `volumes/${name}`,
+    ),
+    ...[
+      'volumes?prefix=crucible-',
+      'volumes?prefix=of',
+      'volumes?prefix=crucible-&prefix=of',
+      'openapi.json',
+      'docs',
+    ],
+  ].map((name) => `/v1/${name}`)
+
+  it('never fails, and touches no volume of others', async () => {
+    const { key, secret } = gateway.token
+    const port = Number(new URL(gateway.endpoint).port)
+    const answers = await send(port, (dice) => {
+      const request = drawHostile(dice, ROUTES)
+      return { ...request, headers: { ...request.headers, 'modal-key': key, 'modal-secret': secret } }
+    })
+    expect(answers.filter(({ status }) => status >= 500)).toEqual([])
+    expect(answers.filter(isThrough).length).toBeGreaterThan(SEEDS.length / 50)
+    const left = await fetch(`${CONTROL()}/volumes`, { headers: operatorOf(gateway.cloud) })
+    const { volumes } = (await left.json()) as { volumes: { name: string }[] }
+    expect(volumes.map(({ name }) => name)).toEqual(expect.arrayContaining(['crucibl', 'of-the-team']))
   }, 120_000)
 })
 
