@@ -108,7 +108,8 @@ const PRODUCT_SYNTAX = [
 
 /** The wall clock steps, in either direction. */
 const NO_WALL_CLOCK_DURATIONS = {
-  selector: "BinaryExpression > CallExpression[callee.object.name='Date'][callee.property.name='now']",
+  selector:
+    "BinaryExpression > CallExpression[callee.object.name='Date'][callee.property.name='now'], BinaryExpression[operator='-'] > CallExpression[callee.property.name='clock']",
   message:
     'Measure durations with performance.now(), and take the time for dates as an argument (docs/decisions/0063).',
 }
@@ -165,7 +166,10 @@ export default tseslint.config(
     files: [
       'client/deadline.ts',
       'service/grants.ts',
+      'backends/ec2/capacity/spot.ts',
+      'backends/ec2/reserving/hourly.ts',
       'backends/ec2/sdk/plan.ts',
+      'backends/modal/machines.ts',
       'packages/small-cloud/src/{assemble,clock}.ts',
       'packages/small-cloud/src/wire/server.ts',
       'packages/small-cloud/src/s3/front.ts',

@@ -13,6 +13,7 @@ import type { Artifact, RunnerOrder } from '../../core/documents'
 import type { Failure } from '../../core/failure'
 import { formatUsd } from '../../core/money/money'
 import type { Order } from '../../core/job/plan'
+import { Ages } from '../../core/time/ages'
 import { formatDuration, MINUTE_MS } from '../../core/time/time'
 import { leaseMsWithin } from '../../planner/policy/liveness'
 import { putRecord } from '../../storage/record'
@@ -32,7 +33,7 @@ import { shareLooks } from '../settle/shared-looks'
 import { endTurn, wakeNext, type Wake } from '../waking'
 
 /** Dependencies of a backend's worker. */
-export interface BackendDeps extends SendingDeps {
+export interface BackendDeps extends Omit<SendingDeps, 'ages'> {
   /** For durations: it never steps. */
   monotonicMs: () => number
   /** Seals the job's secrets anew for one attempt; does nothing for a job without secrets. */
@@ -48,9 +49,12 @@ export interface BackendDeps extends SendingDeps {
   launchPace?: LaunchPace | undefined
 }
 
+type Deps = BackendDeps & SendingDeps
+
 /** A backend's verbs as activities. `failureInterceptor` converts errors to failures. */
-export function createBackendActivities(deps: BackendDeps): BackendActivities {
-  const { backend } = deps
+export function createBackendActivities(given: BackendDeps): BackendActivities {
+  const { backend } = given
+  const deps: Deps = { ...given, ages: new Ages(given) }
   const looks = shareLooks(backend, deps.monotonicMs)
   return {
     offers: (wanted) => beating(async (signal) => sent(await answerOf(backend, wanted, signal))),
@@ -87,7 +91,7 @@ export function createBackendActivities(deps: BackendDeps): BackendActivities {
   }
 }
 
-async function launch(deps: BackendDeps, input: LaunchInput, signal: AbortSignal): Promise<LaunchOutcome> {
+async function launch(deps: Deps, input: LaunchInput, signal: AbortSignal): Promise<LaunchOutcome> {
   const { store, now, launchPace } = deps
   const { order } = input
   const documents = new AttemptDocuments(store, order, now)
@@ -137,14 +141,14 @@ const SENT_WITHIN_MS = 30 * MINUTE_MS
  * cost money.
  */
 async function isTooLate(
-  { launchPace, now }: BackendDeps,
-  { runner }: Order,
+  { launchPace, ages }: Deps,
+  { runner, attemptId }: Order,
   documents: AttemptDocuments,
 ): Promise<boolean> {
   if (launchPace === undefined) return false
   const issuedAtMs = await documents.orderedAtMs()
   if (issuedAtMs === undefined) return false
-  return now() - issuedAtMs > Math.min(SENT_WITHIN_MS, runner.startWithinMs / 2)
+  return ages.of(`order of ${attemptId}`, issuedAtMs) > Math.min(SENT_WITHIN_MS, runner.startWithinMs / 2)
 }
 
 /** How long an order that lost its place to another job waits for the next place; sending it again leaves no history event. */

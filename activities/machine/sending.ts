@@ -3,6 +3,7 @@ import { failureOf } from '../../backends/errors'
 import type { LaunchOutcome } from '../../core/activities'
 import { isWithoutEffect } from '../../core/failure'
 import { placesOf, type Order } from '../../core/job/plan'
+import type { Ages } from '../../core/time/ages'
 import { MINUTE_MS } from '../../core/time/time'
 import { Sends, type SendEffect } from '../../storage/sends'
 import type { ObjectStore } from '../../storage/store'
@@ -13,6 +14,8 @@ export interface SendingDeps {
   backend: Backend
   store: ObjectStore
   now: () => number
+  /** How long ago orders and sends were written, and leases renewed. */
+  ages: Ages
   /** Limit on one send to a provider that recognises no repeated order; `SEND_LIMIT_MS` if missing. */
   sendLimitMs?: number
 }
@@ -70,14 +73,16 @@ function effectOfError(error: unknown): SendEffect {
 
 /** Searches for resources of one order: they can only be where the order went, and a send in progress may still make one. */
 export async function lookFor(
-  { backend, store, now, sendLimitMs = SEND_LIMIT_MS }: SendingDeps,
+  { backend, store, now, ages, sendLimitMs = SEND_LIMIT_MS }: SendingDeps,
   order: Order,
   signal: AbortSignal,
 ): Promise<FindContext> {
   const within = placesOf(order)
   if (backend.capabilities.idempotency === 'token') return { signal, within }
   const sentUntilMs = await new Sends(store, order, now).sentUntilMs(sendLimitMs)
-  return { signal, within, sentUntilMs }
+  if (sentUntilMs === undefined) return { signal, within }
+  const leftMs = sendLimitMs - ages.of(`send of ${order.attemptId}`, sentUntilMs - sendLimitMs)
+  return { signal, within, sentUntilMs: now() + leftMs }
 }
 
 /** Prevents further sends of the order. A provider that recognises its token needs no mark, because it would sell nothing new. */

@@ -30,7 +30,8 @@ export class HeldTurns {
   turnOf({ resolved: { owner, spec } }: PlanInput, wish: string): string | undefined {
     if (owner === undefined || spec.reservation !== undefined) return undefined
     const seenAtMs = this.seenAtMs.get(owner) ?? -Infinity
-    if (this.now() - seenAtMs > FORGET_MS) return undefined
+    // The clock may have been set back.
+    if (Math.abs(this.now() - seenAtMs) > FORGET_MS) return undefined
     return `${wish}+${sha256(owner).slice(0, DIGEST_LENGTH)}`
   }
 }

@@ -43,7 +43,7 @@ export async function assertOver(
  * machine that still beats is not over.
  */
 export async function fence(
-  { now, monotonicMs }: Pick<DiagnosisDeps, 'now' | 'monotonicMs'>,
+  { now, monotonicMs, ages }: Pick<DiagnosisDeps, 'now' | 'monotonicMs' | 'ages'>,
   input: SettleInput,
   {
     documents,
@@ -51,8 +51,10 @@ export async function fence(
     signal,
   }: { documents: AttemptDocuments; handle: MachineHandle | undefined; signal: AbortSignal },
 ): Promise<{ isFenced: boolean; atMs: number }> {
-  const atMs = await fencedAtMs(documents, input, handle)
-  if (now() <= atMs) return { isFenced: false, atMs }
+  const { renewedAtMs, overAtMs } = await leaseOf(documents, input, handle)
+  const leftMs = overAtMs - renewedAtMs - ages.of(`lease of ${input.order.attemptId}`, renewedAtMs)
+  const atMs = now() + leftMs
+  if (leftMs >= 0) return { isFenced: false, atMs }
   const first = await seqOf(documents)
   if (first === undefined) return { isFenced: true, atMs }
   const untilMs = monotonicMs() + BEATS_MISSED * input.timing.beatMs
@@ -68,14 +70,15 @@ async function seqOf(documents: AttemptDocuments): Promise<number | undefined> {
   return (await documents.readBeat().catch(ignoreBadDocument))?.seq
 }
 
-async function fencedAtMs(
+async function leaseOf(
   documents: AttemptDocuments,
   { timing, order }: SettleInput,
   handle: MachineHandle | undefined,
-): Promise<number> {
+): Promise<{ renewedAtMs: number; overAtMs: number }> {
   const lease = await documents.readLease()
   const orderedAtMs = handle?.launchedAtMs ?? (await documents.orderedAtMs())
   const renewedAtMs = lease?.renewedAtMs ?? orderedAtMs ?? 0
   const { queueMs } = order.runner
-  return leaseOverAtMs({ timing, renewedAtMs, isLeaseFirst: lease === undefined, queueMs })
+  const overAtMs = leaseOverAtMs({ timing, renewedAtMs, isLeaseFirst: lease === undefined, queueMs })
+  return { renewedAtMs, overAtMs }
 }

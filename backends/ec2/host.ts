@@ -1,3 +1,4 @@
+import { Ages } from '../../core/time/ages'
 import { HOUR_MS, MINUTE_MS } from '../../core/time/time'
 import type { Order } from '../../core/job/plan'
 import type { Ec2Api } from './sdk/api'
@@ -39,6 +40,8 @@ export interface Host {
   places: Places
   reservations: Reservations
   memory: Memory
+  /** How long ago machines were launched. */
+  ages: Ages
   common: TemplateCommon
   histories: PriceHistories
   /** The id of the account. */
@@ -57,7 +60,8 @@ const PATIENCE_MS = 6_000
 export function createHost(config: Ec2Config, deps: Ec2Deps, unpaced: Ec2Api): Host {
   const quotas = new Map<string, Cached<number>>()
   const clock = (): number => deps.clock()
-  const api = inGroups(paced(unpaced, createLimiter(clock)))
+  const monotonicMs = (): number => deps.monotonic?.() ?? clock()
+  const api = inGroups(paced(unpaced, createLimiter(monotonicMs)))
   const identity = cached({
     freshForMs: IDENTITY_FRESH_MS,
     clock,
@@ -70,7 +74,8 @@ export function createHost(config: Ec2Config, deps: Ec2Deps, unpaced: Ec2Api): H
     market: createMarket({ config, api, clock }),
     places: createPlaces({ config, api, clock }),
     reservations: createReservations({ config, deployment: deps.deployment, api, clock }),
-    memory: createMemory(() => deps.monotonic?.() ?? clock()),
+    memory: createMemory(monotonicMs),
+    ages: new Ages({ now: clock, monotonicMs }),
     histories: new Map(),
     common: { deployment: deps.deployment ?? '', userData: readUserData() },
     account: async (signal) => (await identity.get(signal)).value.account,

@@ -1,3 +1,4 @@
+import { Ages } from '../../core/time/ages'
 import { MINUTE_MS } from '../../core/time/time'
 import { unlessAborted } from '../calls'
 import { createLimiter } from '../limiter'
@@ -15,6 +16,8 @@ export interface Host {
   deps: LambdaDeps
   api: LambdaApi
   seen: MarketMemory
+  /** How long ago machines were launched. */
+  ages: Ages
   /** Returns all instances of the account, by a request that is sent after this call; calls that wait for their turn share it. */
   instances(signal: AbortSignal): Promise<{ instances: LambdaInstance[]; askedAtMs: number }>
 }
@@ -25,12 +28,15 @@ export function createHost(
   openApi: typeof createApi = createApi,
 ): Host {
   const clock = (): number => deps.clock()
+  const monotonicMs = (): number => deps.monotonic?.() ?? clock()
   const { endpoint, apiKey, requestsPerSecond: perSecond, launchesPerMinute } = config
   // Workers take turns before they send (`LaunchPace`); what each does then takes a varying time.
   const launches = { size: 1, perSecond: launchesPerMinute / 60 / LAUNCH_MARGIN_FACTOR }
-  const api = openApi({ endpoint, apiKey, limiter: createLimiter({ size: 1, perSecond }, clock, launches) })
-  const seen = createMarketMemory(() => deps.monotonic?.() ?? clock())
-  return { config, deps, api, seen, instances: sharedList(api, clock) }
+  const limiter = createLimiter({ size: 1, perSecond }, monotonicMs, launches)
+  const api = openApi({ endpoint, apiKey, limiter })
+  const seen = createMarketMemory(monotonicMs)
+  const ages = new Ages({ now: clock, monotonicMs })
+  return { config, deps, api, seen, ages, instances: sharedList(api, clock) }
 }
 
 /** Requests take a varying time to arrive. Smaller than the margin of turns, so that launches do not pile up here. */

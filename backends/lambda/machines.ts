@@ -157,8 +157,8 @@ export async function observe(
 const UNLISTED: Observation = { state: 'pending', detail: 'not in the lists of Lambda yet' }
 const GONE: Observation = { state: 'gone', cause: 'unknown', detail: 'Lambda does not know this machine' }
 
-function isYoung({ deps, config }: Host, { launchedAtMs }: MachineHandle): boolean {
-  return deps.clock() - launchedAtMs < config.staleForMs
+function isYoung({ ages, config }: Host, { id, launchedAtMs }: MachineHandle): boolean {
+  return ages.of(id, launchedAtMs) < config.staleForMs
 }
 
 /**

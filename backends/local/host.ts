@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism, hostname } from 'node:os'
 import type { Order } from '../../core/job/plan'
+import { Ages } from '../../core/time/ages'
 import { BackendError } from '../errors'
 import { createExclusive, type Exclusive } from './calls'
 import { machineEnvironment, NOTICE_DEFAULT_MS, PYTHON_DEFAULT, type LocalConfig } from './config'
@@ -19,6 +20,8 @@ export interface LocalDeps {
   fetchRunner(sha256: string, toPath: string): Promise<void>
   /** Milliseconds since 1970. */
   clock(): number
+  /** Milliseconds by a clock that never steps, for durations; `clock` if missing. */
+  monotonic?(): number
   /** Deployment whose machines may be found and ended; every deployment's if missing. */
   deployment?: string
   /** The attempt's key for its sealed secrets, 64 hex digits; missing without secrets. */
@@ -36,6 +39,8 @@ export interface Host {
   place: string
   exclusive: Exclusive
   holds: Holds
+  /** How long ago machines were launched. */
+  ages: Ages
   /** Creates the folders under the root, once: if they vanish later, their disk has vanished, and with it the knowledge of machines. */
   makeFolders(): Promise<void>
   /** When the root was last cleared of leftovers. */
@@ -58,6 +63,7 @@ export function createHost(config: LocalConfig, deps: LocalDeps): Host {
   const environment = config.environment ?? machineEnvironment()
   const reader = readerFor(process.platform)
   const paths = createPaths(config.root)
+  const monotonicMs = (): number => deps.monotonic?.() ?? deps.clock()
   let hasFolders = false
   let seen: { inventory: GpuInventory; atMs: number } | undefined
   let python: { path: string; atMs: number } | undefined
@@ -75,6 +81,7 @@ export function createHost(config: LocalConfig, deps: LocalDeps): Host {
     place: hostname(),
     exclusive: createExclusive(),
     holds: new Holds(() => performance.now()),
+    ages: new Ages({ now: () => deps.clock(), monotonicMs }),
     makeFolders: async () => {
       if (hasFolders) return
       for (const folder of [paths.machines, paths.staging, paths.tombstones]) {
@@ -85,7 +92,7 @@ export function createHost(config: LocalConfig, deps: LocalDeps): Host {
     sweptAtMs: 0,
     processes: () => scanProcesses(reader),
     python: async (signal) => {
-      const nowMs = deps.clock()
+      const nowMs = monotonicMs()
       if (python === undefined || nowMs - python.atMs > PYTHON_FRESH_MS) {
         const found = await findPython(host.config.python, environment, signal)
         if (found.kind === 'refused') throw new BackendError(found.failure)
@@ -94,14 +101,14 @@ export function createHost(config: LocalConfig, deps: LocalDeps): Host {
       return python.path
     },
     gpus: async (signal) => {
-      const nowMs = deps.clock()
+      const nowMs = monotonicMs()
       if (seen === undefined || nowMs - seen.atMs > GPUS_FRESH_MS) {
         seen = { inventory: await readGpus(environment, signal), atMs: nowMs }
       }
       return seen.inventory
     },
     jobUsers: async (signal) => {
-      const nowMs = deps.clock()
+      const nowMs = monotonicMs()
       if (users === undefined || nowMs - users.atMs > USERS_FRESH_MS) {
         users = { found: await readJobUsers(host, signal), atMs: nowMs }
       }

@@ -1,6 +1,7 @@
 import type { FindOutcome } from '../../core/activities'
 import type { MachineHandle, OwnedResource } from '../../core/handle'
 import type { Observation } from '../../core/observation'
+import type { Ages } from '../../core/time/ages'
 import { formatInstant, MINUTE_MS } from '../../core/time/time'
 import type { Host } from './host'
 import { scan, scanAll, scanLeniently, type MachineView } from './scan'
@@ -12,10 +13,10 @@ const START_WITHIN_MS = MINUTE_MS
 export async function observe(host: Host, handles: MachineHandle[]): Promise<Observation[]> {
   const ids = handles.map((handle) => handle.id)
   const views = await scanLeniently(host, ids)
-  return views.map((view) => observationOf(view, host.deps.clock()))
+  return views.map((view) => observationOf(view, host.ages))
 }
 
-function observationOf(view: MachineView | 'damaged' | undefined, nowMs: number): Observation {
+function observationOf(view: MachineView | 'damaged' | undefined, ages: Ages): Observation {
   // Silence is not death: the runner reports the state of such a machine through the store.
   if (view === 'damaged') return { state: 'running', detail: 'its record is damaged; see `check`' }
   if (view === undefined) return { state: 'gone', cause: 'unknown', detail: 'no such machine on this host' }
@@ -28,7 +29,7 @@ function observationOf(view: MachineView | 'damaged' | undefined, nowMs: number)
       return { state: 'gone', ...notice, ...view.ended }
     case 'unstarted': {
       const { launchedAtMs } = view.machine
-      if (nowMs - launchedAtMs < START_WITHIN_MS) return { state: 'pending' }
+      if (ages.of(view.machine.owner.attemptId, launchedAtMs) < START_WITHIN_MS) return { state: 'pending' }
       return {
         state: 'gone',
         cause: 'failed-to-start',

@@ -48,8 +48,9 @@ const UNANSWERED: Readonly<Record<string, string>> = {
 /** Converts a failed request to a store error; `doing` completes "Could not ...". */
 export function s3ErrorOf(error: unknown, doing: string): StoreError {
   if (error instanceof StoreError) return error
-  const { name, message, code } = error as Error & { code?: string }
+  const { message, code } = error as Error & { code?: string }
   const status = statusOf(error)
+  const name = nameOf(error as Error, status)
   // An SDK that wraps an error keeps its message, but not its code.
   const unanswered = Object.keys(UNANSWERED).find((one) => message.includes(one))
   const why = CREDENTIALS[name] ?? REMEDIES[name] ?? UNANSWERED[unanswered ?? ''] ?? (message || name)
@@ -64,6 +65,12 @@ export function s3ErrorOf(error: unknown, doing: string): StoreError {
     code: told,
     cause: error,
   })
+}
+
+/** Answers to HEAD have no body, so that only the status names the error. */
+function nameOf({ name }: Error, status: number | undefined): string {
+  if (name !== 'Unknown') return name
+  return status === 403 ? 'Forbidden' : status === 301 ? 'PermanentRedirect' : name
 }
 
 export function statusOf(error: unknown): number | undefined {

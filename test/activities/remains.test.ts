@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { settleAttempt } from '../../activities/settle/settle'
 import { shareLooks } from '../../activities/settle/shared-looks'
 import type { Order } from '../../core/job/plan'
+import { Ages } from '../../core/time/ages'
 import { patiently } from '../backends/harness'
 import { LocalHarness } from '../backends/local/harness'
 import { STAND_IN } from '../backends/local/runners'
@@ -49,6 +50,7 @@ it('what a machine left is ended although its launch was never heard of and it h
       now: Date.now,
       monotonicMs: () => performance.now(),
       looks: shareLooks(backend, () => performance.now()),
+      ages: new Ages({ now: Date.now, monotonicMs: Date.now }),
       maskSecrets: async (_jobId, text) => text,
     },
     input,

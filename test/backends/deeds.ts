@@ -6,6 +6,7 @@ import type { MachineHandle } from '../../core/handle'
 import type { Observation } from '../../core/observation'
 import type { Order } from '../../core/job/plan'
 import { parseAttemptId } from '../../core/queues'
+import { Ages } from '../../core/time/ages'
 import { parseClaim } from '../../intake/documents'
 import { layout } from '../../storage/layout'
 import { Sends } from '../../storage/sends'
@@ -22,7 +23,16 @@ export function deedsOn(harness: () => Harness) {
     order: Order,
     { by = harness().backend, ctx = patiently() }: { by?: Backend; ctx?: CallContext } = {},
   ): Promise<LaunchOutcome> =>
-    sendOnce({ backend: by, store: harness().store, now: Date.now }, order, ctx.signal)
+    sendOnce(
+      {
+        backend: by,
+        store: harness().store,
+        now: Date.now,
+        ages: new Ages({ now: Date.now, monotonicMs: Date.now }),
+      },
+      order,
+      ctx.signal,
+    )
 
   const launch = async (order: Order, by: Backend = harness().backend): Promise<MachineHandle> => {
     const outcome = await send(order, { by })

@@ -15,6 +15,7 @@ import type { MachineHandle } from '../../core/handle'
 import type { Order } from '../../core/job/plan'
 import { MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import { DEFAULT_TIMING } from '../../core/time/timing'
+import { Ages } from '../../core/time/ages'
 import { layout } from '../../storage/layout'
 import { patient } from '../support/patience'
 import { until } from '../support/until'
@@ -113,7 +114,15 @@ async function follow(place: Place): Promise<{ settlement: Settlement; tookMs: n
   const tookMs = now() - beganAtMs
   const maskSecrets = async (_jobId: string, text: string): Promise<string> => text
   const settlement = await settleAttempt(
-    { backend, store, now: Date.now, monotonicMs: now, looks: shareLooks(backend, now), maskSecrets },
+    {
+      backend,
+      store,
+      now: Date.now,
+      monotonicMs: now,
+      ages: new Ages({ now: Date.now, monotonicMs: Date.now }),
+      looks: shareLooks(backend, now),
+      maskSecrets,
+    },
     { order, handle, timing, windowMs: 0, end, drainReason: null, recordSeq: 1 },
     patiently().signal,
   )

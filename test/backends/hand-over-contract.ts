@@ -3,6 +3,7 @@ import { settleAttempt } from '../../activities/settle/settle'
 import { shareLooks } from '../../activities/settle/shared-looks'
 import type { Order } from '../../core/job/plan'
 import { DEFAULT_TIMING } from '../../core/time/timing'
+import { Ages } from '../../core/time/ages'
 import { listHandOvers } from '../../storage/hand-overs'
 import { layout } from '../../storage/layout'
 import { until } from '../support/until'
@@ -81,7 +82,15 @@ export function describeHandOvers(
       const monotonicMs = (): number => performance.now()
       const looks = shareLooks(backend, monotonicMs)
       await settleAttempt(
-        { backend, store, now: Date.now, monotonicMs, looks, maskSecrets },
+        {
+          backend,
+          store,
+          now: Date.now,
+          monotonicMs,
+          looks,
+          ages: new Ages({ now: Date.now, monotonicMs: Date.now }),
+          maskSecrets,
+        },
         { order, handle, timing, windowMs: 0, end: null, drainReason: null, recordSeq: 1 },
         signal,
       )

@@ -194,6 +194,11 @@ describe('an S3 store on a bad way', () => {
     expect(await readdir(empty)).toEqual([])
   })
 
+  it('says of a refused HEAD, whose answer has no body, what is missing', async () => {
+    wrong('^HEAD', { kind: 'answer', status: 403, code: 'AccessDenied' })
+    await expect(store.head('small')).rejects.toThrow(/permission denied: allow s3:GetObject/)
+  })
+
   it('lists unfinished uploads below its prefix, and ends the one that is named, once and for all', async () => {
     await begin('jobs/job-a/bundle/left', randomBytes(1_000))
     await begin('under-way')

@@ -51,14 +51,14 @@ function ofTemplate(host: Host, template: Template, machines: Machine[]): OwnedR
  * template again with the same name and content.
  */
 function useOf(
-  { config, deps }: Host,
+  { config, ages }: Host,
   { id, createdAtMs }: Template,
   machines: Machine[],
 ): NonNullable<OwnedResource['use']> {
   const users = machines.filter(({ tags, state }) => tags[TEMPLATE_TAG] === id && state !== 'terminated')
   if (users.length > 0) return { isNeeded: true, reason: `${users[0]!.id} was launched from it` }
   const keptFor = formatDuration(config.templatesKeptMs)
-  return deps.clock() - createdAtMs < config.templatesKeptMs
+  return ages.of(id, createdAtMs) < config.templatesKeptMs
     ? { isNeeded: true, reason: `no machine uses it, and it is younger than ${keptFor}` }
     : { isNeeded: false, reason: `no machine uses it, and it is older than ${keptFor}` }
 }

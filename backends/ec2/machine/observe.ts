@@ -29,12 +29,9 @@ export async function observe(
   })
 }
 
-/**
- * A machine that no list shows may be too new; by a clock that was set back it seems so for longer, and its silence decides. A terminated
- * one is listed for an hour.
- */
+/** A machine that no list shows may be too new. A terminated one is listed for an hour. */
 function unseen(host: Host, { id, launchedAtMs }: MachineHandle): Observation {
-  const isYoung = isMachineId(id) && host.deps.clock() - launchedAtMs < host.config.staleForMs
+  const isYoung = isMachineId(id) && host.ages.of(id, launchedAtMs) < host.config.staleForMs
   return isYoung
     ? { state: 'pending', detail: 'not in the lists of EC2 yet' }
     : { state: 'gone', cause: 'unknown', detail: 'EC2 does not know this machine' }

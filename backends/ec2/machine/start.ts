@@ -143,7 +143,7 @@ async function assertReachable(host: Host, handle: MachineHandle, signal: AbortS
       message: `the machine ended before its runner was started${detail}`,
     })
   }
-  const waitedMs = host.deps.clock() - handle.launchedAtMs
+  const waitedMs = host.ages.of(handle.id, handle.launchedAtMs)
   // An agent that was online once is silent for another reason; the watch decides.
   if (agent !== undefined || waitedMs < host.config.registerWithinMs)
     throw transient(`the agent of ${handle.id} has not registered yet`, askAgainInMs(waitedMs))

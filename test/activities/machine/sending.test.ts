@@ -1,6 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { lookFor } from '../../../activities/machine/sending'
 import type { Order } from '../../../core/job/plan'
+import { Ages } from '../../../core/time/ages'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { layout } from '../../../storage/layout'
+import { Sends } from '../../../storage/sends'
+import { createScriptedBackend } from '../../backends/scripted/scripted-backend'
 import { describeLostAnswers } from '../lost-answers'
 import { perform } from '../place'
 import { Mortal, SendingPlace } from '../sending-place'
@@ -55,6 +60,30 @@ describe('an order to a provider that recognises no repeated order', () => {
     expect(await launch(order)).toEqual({ kind: 'unconfirmed', findAfterMs: 0 })
     expect(sent(order)).toBe(1)
   })
+
+  it.each([2 * HOUR_MS, -2 * HOUR_MS, 30 * DAY_MS])(
+    'is looked for as long as its send may have an effect when the clock is set by %d ms',
+    async (stepMs) => {
+      const [order, { store }] = [place.order(), place]
+      const startMs = Date.now()
+      let [aheadMs, passedMs] = [0, 0]
+      const now = (): number => startMs + aheadMs
+      const ages = new Ages({ now, monotonicMs: () => passedMs })
+      const backend = createScriptedBackend(place.world)
+      await new Sends(store, order, now).begin()
+      const leftMs = async (): Promise<number> => {
+        const deps = { backend, store, now, ages, sendLimitMs: MINUTE_MS }
+        const { sentUntilMs } = await lookFor(deps, order, new AbortController().signal)
+        return sentUntilMs! - now()
+      }
+      expect(await leftMs()).toBe(MINUTE_MS)
+      aheadMs = stepMs
+      passedMs = MINUTE_MS - 1
+      expect(await leftMs()).toBe(1)
+      passedMs = MINUTE_MS
+      expect(await leftMs()).toBe(0)
+    },
+  )
 
   it('is known by its machine, even when that has ended and is listed no more', async () => {
     const order = place.order()

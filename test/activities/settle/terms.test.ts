@@ -183,6 +183,19 @@ describe('the settlement with a provider that does not confirm ends', () => {
     },
   )
 
+  it.each([2 * HOUR_MS, -2 * HOUR_MS, 30 * DAY_MS])(
+    'counts the lease by the time that passed when the clock is set by %i ms meanwhile',
+    async (stepMs) => {
+      const [input, worker] = [inputOf(), place.verbs()]
+      await claim(input)
+      await expect(perform(worker, 'settle', input)).rejects.toMatchObject({ type: 'transient' })
+      place.aheadMs = stepMs
+      await expect(perform(worker, 'settle', input)).rejects.toMatchObject({ type: 'transient' })
+      place.passedMs += FENCE_MS + 1_000
+      expect(await perform(worker, 'settle', input)).toMatchObject({ end: { kind: 'failed' } })
+    },
+  )
+
   it('costs until it was first seen gone, however long the job was held up', async () => {
     const input = inputOf()
     await claim(input)

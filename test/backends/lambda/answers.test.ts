@@ -8,6 +8,7 @@ import { shapeOf } from '../../../backends/lambda/offers'
 import type { Backend } from '../../../backends/backend'
 import type { MachineHandle } from '../../../core/handle'
 import type { Offer } from '../../../core/offer'
+import { Ages } from '../../../core/time/ages'
 import { patiently } from '../harness'
 import { makeOrder } from '../orders'
 import { MemoryStore } from '../scripted/memory-store'
@@ -73,7 +74,11 @@ describe('a list', () => {
       { ...found, tags },
       { ...found, tags, id: 'i-ended', status: 'terminated' },
     ])
-    const look = await lookFor({ backend, store, now: Date.now }, order, patiently().signal)
+    const look = await lookFor(
+      { backend, store, now: Date.now, ages: new Ages({ now: Date.now, monotonicMs: Date.now }) },
+      order,
+      patiently().signal,
+    )
     expect(await backend.find(order.attemptId, look)).toMatchObject({
       kind: 'found',
       handles: [{ id: 'i-1' }],

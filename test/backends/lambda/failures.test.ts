@@ -10,6 +10,7 @@ import type { MachineHandle } from '../../../core/handle'
 import type { Order } from '../../../core/job/plan'
 import { sendNameOf } from '../../../core/queues'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../../../core/time/time'
+import { Ages } from '../../../core/time/ages'
 import { FaultProxy, type Fault } from '../../support/fault-proxy'
 import { parametersOfUserData } from '../../support/user-data'
 import { patiently } from '../harness'
@@ -24,7 +25,12 @@ beforeEach(async () => {
   proxy = await FaultProxy.open(h.config.endpoint)
   const endpoint = `${proxy.url}${new URL(h.config.endpoint).pathname}`
   h.backend = await h.reopen({ endpoint, staleForMs: 0 })
-  deps = { backend: h.backend, store: h.store, now: Date.now }
+  deps = {
+    backend: h.backend,
+    store: h.store,
+    now: Date.now,
+    ages: new Ages({ now: Date.now, monotonicMs: Date.now }),
+  }
 })
 afterEach(async () => {
   await proxy.close()

@@ -8,7 +8,7 @@ import type { MachineHandle } from '../../../core/handle'
 import type { RunnerResult } from '../../../core/documents'
 import type { Order } from '../../../core/job/plan'
 import { parseAttemptId } from '../../../core/queues'
-import { DAY_MS, MINUTE_MS } from '../../../core/time/time'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { layout } from '../../../storage/layout'
 import { until } from '../../support/until'
 import { patiently } from '../harness'
@@ -252,6 +252,14 @@ describe('a machine whose launch was cut short', () => {
     const later = await h.reopen({}, { clock: () => Date.now() + MINUTE_MS })
     const [observation] = await later.observe([cutShort], patiently())
     expect(observation).toMatchObject({ state: 'gone', cause: 'failed-to-start' })
+    // By a clock that is set meanwhile, it is neither older nor younger.
+    let [aheadMs, monotonicMs] = [0, 0]
+    const deps = { clock: () => Date.now() + aheadMs, monotonic: () => monotonicMs }
+    const stepped = await h.reopen({}, deps)
+    for (aheadMs of [0, 2 * HOUR_MS, -2 * HOUR_MS, 30 * DAY_MS])
+      expect(await stepped.observe([cutShort], patiently())).toEqual([{ state: 'pending' }])
+    monotonicMs = MINUTE_MS
+    expect(await stepped.observe([cutShort], patiently())).toMatchObject([{ state: 'gone' }])
     const full = await later.launch(await h.order(), patiently())
     expect(full).toMatchObject({ kind: 'refused', failure: { class: 'capacity' } })
     await later.terminate(cutShort, patiently())

@@ -10,6 +10,7 @@ import type { MachineHandle } from '../../../core/handle'
 import type { Offer } from '../../../core/offer'
 import type { Order } from '../../../core/job/plan'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../../../core/time/time'
+import { Ages } from '../../../core/time/ages'
 import { until } from '../../support/until'
 import { patiently, settled } from '../harness'
 import { watchAnHour } from '../hour-down'
@@ -195,7 +196,16 @@ describe('a job whose gateway is down for an hour', () => {
 
 describe('a launch while the gateway', () => {
   const launch = (next: Order) =>
-    sendOnce({ backend: h.backend, store: h.store, now: Date.now }, next, patiently().signal)
+    sendOnce(
+      {
+        backend: h.backend,
+        store: h.store,
+        now: Date.now,
+        ages: new Ages({ now: Date.now, monotonicMs: Date.now }),
+      },
+      next,
+      patiently().signal,
+    )
 
   it.each(TROUBLES)(
     '%s fails with what to do, and makes one machine once the gateway answers',
@@ -221,7 +231,16 @@ describe('a launch while the gateway', () => {
     h.fail({ kind: 'cut-request', afterBytes: 0 }, '^GET .*/jobs/')
     expect(await launch(next)).toMatchObject({ kind: 'unconfirmed' })
     const look = (): Promise<FindOutcome> =>
-      findMachine({ backend: h.backend, store: h.store, now: Date.now }, next, patiently().signal)
+      findMachine(
+        {
+          backend: h.backend,
+          store: h.store,
+          now: Date.now,
+          ages: new Ages({ now: Date.now, monotonicMs: Date.now }),
+        },
+        next,
+        patiently().signal,
+      )
     await expect(look()).rejects.toMatchObject({ failure: { class: 'transient' } })
     await h.recover()
     expect(await look()).toMatchObject({ kind: 'found', handles: [{ attemptId: next.attemptId }] })

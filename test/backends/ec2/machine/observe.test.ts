@@ -2,7 +2,7 @@ import { EC2Client, RunInstancesCommand, TerminateInstancesCommand } from '@aws-
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { MachineHandle } from '../../../../core/handle'
 import type { Order } from '../../../../core/job/plan'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../../core/time/time'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../../core/time/time'
 import { IMAGE } from '../../../../packages/small-cloud/test/support'
 import { patiently } from '../../harness'
 import { Ec2Harness, type PaperHarness } from '../harness'
@@ -86,6 +86,24 @@ describe('what EC2 says of machines', () => {
       await stepped.dispose()
     }
   })
+
+  it.each([2 * HOUR_MS, -2 * HOUR_MS, 30 * DAY_MS])(
+    'hides a young machine for as long as the lists may, when the clock is set by %d ms',
+    async (stepMs) => {
+      let [aheadMs, monotonicMs] = [0, 0]
+      const nowMs = h.clock.nowMs()
+      const deps = { clock: () => nowMs + aheadMs, monotonic: () => monotonicMs }
+      const backend = await h.reopen({}, deps)
+      const unlisted = { ...handle, id: 'i-0123456789abcdef0', launchedAtMs: nowMs - SECOND_MS }
+      const seen = async () => (await backend.observe([unlisted], patiently()))[0]
+      expect(await seen()).toMatchObject({ state: 'pending' })
+      aheadMs = stepMs
+      monotonicMs = 5 * MINUTE_MS - 2 * SECOND_MS
+      expect(await seen()).toMatchObject({ state: 'pending' })
+      monotonicMs += SECOND_MS
+      expect(await seen()).toMatchObject({ state: 'gone' })
+    },
+  )
 
   it('counts a machine that is still shutting down: it may be at work, and costs nothing', async () => {
     await h.clock.advance(MINUTE_MS)

@@ -20,7 +20,7 @@ import type { AgentAnswer, AgentCommand } from '../../../../packages/small-cloud
 import { RETRIED_IN_PLACE } from '../../../../core/failure'
 import type { MachineHandle } from '../../../../core/handle'
 import type { Order } from '../../../../core/job/plan'
-import { MINUTE_MS } from '../../../../core/time/time'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../../core/time/time'
 import { patiently } from '../../harness'
 import { Ec2Harness, type PaperHarness, type PaperOptions } from '../harness'
 import { jobRootBeside } from '../../../support/job-root'
@@ -274,6 +274,24 @@ describe('a machine whose agent is not there', () => {
       },
     })
   })
+
+  it.each([2 * HOUR_MS, -2 * HOUR_MS, 30 * DAY_MS])(
+    'is waited for ten minutes when the clock is set by %d ms',
+    async (stepMs) => {
+      await begin({ world: { faults: [{ fault: 'no-agent' }] } })
+      let [aheadMs, monotonicMs] = [0, 0]
+      const nowMs = h.clock.nowMs()
+      const deps = { clock: () => nowMs + aheadMs, monotonic: () => monotonicMs }
+      const backend = await h.reopen({}, deps)
+      const startBy = (): Promise<void> => backend.start!(handle, order, patiently())
+      await expect(startBy()).rejects.toMatchObject({ failure: { class: 'transient' } })
+      aheadMs = stepMs
+      monotonicMs = 9 * MINUTE_MS
+      await expect(startBy()).rejects.toMatchObject({ failure: { class: 'transient' } })
+      monotonicMs = 10 * MINUTE_MS
+      await expect(startBy()).rejects.toMatchObject({ failure: { class: 'unreachable' } })
+    },
+  )
 
   it('has ended, and is said to have, as soon as the provider says so', async () => {
     await begin()
