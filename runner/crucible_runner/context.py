@@ -59,3 +59,5 @@ class Context:
         except ClaimedElsewhere:
             self.duties.mark_foreign()
             raise
+        # One of them may be deleted by hand.
+        self.store.bind((self.keys.claim, self.keys.order))

@@ -53,13 +53,14 @@ export function s3ErrorOf(error: unknown, doing: string): StoreError {
   const name = nameOf(error as Error, status)
   // An SDK that wraps an error keeps its message, but not its code.
   const unanswered = Object.keys(UNANSWERED).find((one) => message.includes(one))
-  const why = CREDENTIALS[name] ?? REMEDIES[name] ?? UNANSWERED[unanswered ?? ''] ?? (message || name)
+  const answered = name === UNNAMED ? `the store answered with status ${status}` : message || name
+  const why = CREDENTIALS[name] ?? REMEDIES[name] ?? UNANSWERED[unanswered ?? ''] ?? answered
   // A request without a status never got an answer.
   const isTransient =
     name in CREDENTIALS ||
     TRANSIENT.includes(name) ||
     (status === undefined ? !(name in REMEDIES) : status >= 500 || [408, 409, 429].includes(status))
-  const told = code ?? unanswered ?? (name === 'Error' ? undefined : name)
+  const told = code ?? unanswered ?? (name === 'Error' || name === UNNAMED ? undefined : name)
   return new StoreError(`Could not ${doing}: ${why}${told === undefined ? '' : ` (${told})`}.`, {
     isTransient,
     code: told,
@@ -67,9 +68,12 @@ export function s3ErrorOf(error: unknown, doing: string): StoreError {
   })
 }
 
+/** The SDK's name of an error whose answer has no code. */
+const UNNAMED = 'Unknown'
+
 /** Answers to HEAD have no body, so that only the status names the error. */
 function nameOf({ name }: Error, status: number | undefined): string {
-  if (name !== 'Unknown') return name
+  if (name !== UNNAMED) return name
   return status === 403 ? 'Forbidden' : status === 301 ? 'PermanentRedirect' : name
 }
 

@@ -122,6 +122,21 @@ describe('a machine whose store is in S3', () => {
     expect(lines.map(({ n }) => n)).toEqual(lines.map((_, at) => at + 1))
   })
 
+  it('puts no result into a bucket that was emptied, and puts it once the bucket is back', async () => {
+    const run = 'echo step 1; until [ -e go ]; do sleep 0.02; done'
+    const machine = await world.launch({ run }, ...(await grantFile(await grant())))
+    await machine.untilBeat(({ progress }) => progress !== null)
+    const absent = { kind: 'answer', status: 404, code: 'NoSuchKey' } as const
+    const rule = { match: `^GET .*/jobs/${JOB}/attempts/1/(claim|order)\\.json`, fault: absent, times: 1_000 }
+    proxy.rules.push(rule)
+    await writeFile(join(machine.root, 'work/go'), '')
+    await until(() => rule.times < 996)
+    expect(await machine.result()).toBeUndefined()
+    proxy.rules.length = 0
+    expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })
+    expect(machine.read('runner.log')).toMatch(/it was emptied or replaced/)
+  })
+
   itInAll('asks in the name of its own role where it has one', async () => {
     const role = await grant()
     const metadata = await serveMetadata(role)

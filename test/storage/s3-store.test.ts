@@ -197,6 +197,9 @@ describe('an S3 store on a bad way', () => {
   it('says of a refused HEAD, whose answer has no body, what is missing', async () => {
     wrong('^HEAD', { kind: 'answer', status: 403, code: 'AccessDenied' })
     await expect(store.head('small')).rejects.toThrow(/permission denied: allow s3:GetObject/)
+    proxy.rules.length = 0
+    wrong('^HEAD', { kind: 'answer', status: 501, code: 'NotImplemented' })
+    await expect(store.head('small')).rejects.toThrow(/the store answered with status 501\.$/)
   })
 
   it('lists unfinished uploads below its prefix, and ends the one that is named, once and for all', async () => {

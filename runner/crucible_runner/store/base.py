@@ -2,7 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional
+from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence
 
 from ..documents import PART_BYTES
 
@@ -76,6 +76,9 @@ class Store(ABC):
 
     def on_date(self, heard: Callable[[int], None]) -> None:
         """`heard` receives the date of each answer (wall clock), from a store with a clock of its own."""
+
+    def bind(self, keys: Sequence[str]) -> None:
+        """From now on, a store whose mark this machine may not read refuses writes while none of these objects, which it has, exists."""
 
     @abstractmethod
     def get(self, key: str) -> Optional[bytes]:

@@ -1,8 +1,9 @@
 """An object store in S3, or in an S3-compatible server."""
 
 import os
+import time
 import uuid
-from typing import Callable, Iterator, List, Mapping, Optional, Tuple
+from typing import Callable, Iterator, List, Mapping, Optional, Sequence, Tuple
 from urllib.parse import unquote_plus
 from xml.etree import ElementTree
 
@@ -22,6 +23,8 @@ from .place import parse_store_url
 _PARTS_MAX = 10_000
 # Retries after a conflict: another conditional put of the same key was in progress and ends soon.
 _CONFLICTS_MAX = 10
+# A write looks this often whether the bucket was emptied or replaced, as storage/s3/s3-store.ts does.
+_LOOK_SECONDS = 30.0
 
 
 class S3Store(Store):
@@ -32,6 +35,8 @@ class S3Store(Store):
         self._client = client
         self._prefix = prefix
         self._grants = grants
+        self._own: Tuple[str, ...] = ()
+        self._looked_at = 0.0
 
     def part_bytes(self, size: int) -> int:
         return PART_BYTES * max(1, -(-size // (PART_BYTES * _PARTS_MAX)))
@@ -42,15 +47,21 @@ class S3Store(Store):
     def on_date(self, heard: Callable[[int], None]) -> None:
         self._client.on_date = heard
 
+    def bind(self, keys: Sequence[str]) -> None:
+        self._own = tuple(keys)
+        self._looked_at = time.monotonic()
+
     def get(self, key: str) -> Optional[bytes]:
         answer = self._client.ask(Ask("GET", self._key(key), accepts=(404,)))
         return answer.body if self._is_there(answer) else None
 
     def put(self, key: str, body: bytes) -> None:
+        self._look(_LOOK_SECONDS)
         self._client.ask(Ask("PUT", self._key(key), part=part_of(body)))
 
     def put_if_absent(self, key: str, body: bytes) -> bool:
         # The answer to a successful put may get lost; then the next try reports that the key is taken, and only this mark shows by whom.
+        self._look(0.0)
         mark = uuid.uuid4().hex
         headers = {"If-None-Match": "*", PUT_HEADER: mark}
         ask = Ask("PUT", self._key(key), headers=headers, part=part_of(body), accepts=(409, 412))
@@ -64,6 +75,7 @@ class S3Store(Store):
         raise StoreError("other programs put and delete %s continuously" % key)
 
     def upload(self, key: str, size: int) -> Upload:
+        self._look(_LOOK_SECONDS)
         return S3Upload(self._client, self._key(key), size, self.part_bytes(size))
 
     def download(self, key: str) -> Optional[Download]:
@@ -81,7 +93,17 @@ class S3Store(Store):
         return sorted(names)
 
     def delete(self, key: str) -> None:
+        self._look(_LOOK_SECONDS)
         self._client.ask(Ask("DELETE", self._key(key), accepts=(404,)))
+
+    def _look(self, every_seconds: float) -> None:
+        """Looks for the attempt's own objects, unless it did so a moment ago."""
+        if not self._own or time.monotonic() - self._looked_at < every_seconds:
+            return
+        if all(self.get(key) is None for key in self._own):
+            words = "the bucket %s has nothing of this attempt any more: it was emptied or replaced; restore it"
+            raise StoreError(words % self._client.bucket)
+        self._looked_at = time.monotonic()
 
     def _key(self, key: str) -> str:
         check_key(key)
