@@ -45,6 +45,7 @@ class LastDuties:
     def do(self, is_guard_stuck: bool = False) -> None:
         """Performs them once, unless the guard lives and is not stuck."""
         with self._lock:
+            is_guard_stuck = is_guard_stuck or processes.is_stopped(self._post.guard)
             if self._is_done or not (is_guard_stuck or os.getppid() != self._post.guard):
                 return
             if self.container is not None:

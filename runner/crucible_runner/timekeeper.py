@@ -324,8 +324,8 @@ class Timekeeper:
         os._exit(1)
 
     def _outlive_runner(self) -> None:
-        """The guard ends this process after the runner. Without a guard, its duties are done here."""
-        while os.getppid() == self._post.guard:
+        """The guard ends this process after the runner. Without a guard, or with one that is stopped, its duties are done here."""
+        while os.getppid() == self._post.guard and not processes.is_stopped(self._post.guard):
             time.sleep(_LOOK_SECONDS)
         self._duties.do()
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { scanProcesses } from '../../backends/local/processes'
 import { createLinuxReader } from '../../backends/local/processes-linux'
 import { until } from '../support/until'
@@ -57,6 +58,44 @@ function leashOf(machine: Machine): number {
   const found = machineProcesses(machine.id).find(({ command }) => command.includes(' leash '))
   return found!.pid
 }
+
+const FROZEN = [
+  ['the guard is', ['guard']],
+  ['guard and timekeeper are', ['guard', 'timekeeper']],
+  ['the timekeeper is', ['timekeeper']],
+] as const
+/** Longer than a runner may be silent. */
+const FROZEN_MS = 7_000
+
+/** A job that runs until its file `go` exists, and processes of its machine, which are stopped. */
+async function frozen(
+  world: World,
+  parts: readonly ('guard' | 'timekeeper')[],
+  ...args: string[]
+): Promise<{ machine: Machine; pids: number[]; go: () => void }> {
+  const run = 'echo step 1; until [ -e go ]; do sleep 0.05; done'
+  const machine = await world.launch({ run }, ...args)
+  await machine.untilBeat(({ progress }) => progress !== null)
+  const pids = parts.map((part) => (part === 'guard' ? machine.guard.pid! : machine.timekeeper()))
+  for (const pid of pids) process.kill(pid, 'SIGSTOP')
+  return { machine, pids, go: () => writeFileSync(join(machine.root, 'work/go'), '') }
+}
+
+describe('a healthy job', () => {
+  it('runs on while guard, timekeeper or both are frozen, and when they continue', async () => {
+    const outcomes = FROZEN.map(async ([, parts], at) => {
+      const world = createWorld(undefined, `frozen-${at}-${process.pid}`)
+      const { machine, pids, go } = await frozen(world, parts)
+      await sleep(FROZEN_MS)
+      for (const pid of pids) process.kill(pid, 'SIGCONT')
+      const { seq } = (await machine.beat())!
+      await machine.untilBeat((beat) => beat.seq > seq + 2)
+      go()
+      return (await machine.end()).outcome
+    })
+    expect(await Promise.all(outcomes)).toEqual(FROZEN.map(() => 'succeeded'))
+  }, 60_000)
+})
 
 describe('no process of the machine is left', () => {
   itInAll('when the command ends and has left processes behind', async () => {
@@ -150,6 +189,16 @@ describe('no process of the machine is left', () => {
     await until(() => existsSync(mark))
     expect(await machine.result()).toMatchObject({ outcome: 'succeeded' })
     await untilNothingIsLeft(machine, daemon)
+  })
+
+  it.each(FROZEN.slice(0, 2))('when %s frozen and the command ends', async (_, parts) => {
+    const world = createWorld()
+    const mark = join(world.folder, 'off')
+    const { machine, go } = await frozen(world, parts, '--power-off', `touch ${mark}`)
+    go()
+    await until(() => existsSync(mark))
+    expect(await machine.result()).toMatchObject({ outcome: 'succeeded' })
+    await until(() => machineProcesses(machine.id).length === 0)
   })
 
   it('when the process between runner and command is killed', async () => {

@@ -164,11 +164,20 @@ def _end_parents(pids: List[int]) -> None:
 
 
 def _is_alive(pid: int) -> bool:
+    return _state_of(pid) not in (None, b"Z", b"X")
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether the process was stopped by SIGSTOP. False where the system does not report it."""
+    return _state_of(pid) == b"T"
+
+
+def _state_of(pid: int) -> Optional[bytes]:
     try:
         with open("/proc/%d/stat" % pid, "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+            return file.read().rpartition(b")")[2].split()[0]
     except OSError:
-        return False
+        return None
 
 
 def dies_of_sigterm(pid: int) -> bool:
