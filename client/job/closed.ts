@@ -16,7 +16,7 @@ import { isAttemptOver, type AttemptDocumentsRead, type Unsettled } from './view
 import type { WorkflowState } from './workflow-state'
 
 /** How and when a workflow closed, according to Temporal. */
-type Closed = Pick<WorkflowState, 'closed' | 'closedState' | 'attemptClosedAtMs'>
+type Closed = Pick<WorkflowState, 'closed' | 'closedState' | 'attemptClosedAtMs' | 'failedBecause'>
 
 /** A job with a closed workflow. */
 export interface Judged {
@@ -125,11 +125,14 @@ type Outcome = Pick<JobStatus, 'state' | 'reason' | 'message'>
 const REST = 'Garbage collection removes its remaining resources (crucible gc).'
 
 function closedWithoutRecord(recorded: JobStatus, seen: Closed, result?: RunnerResult): JobStatus {
-  const { closed } = seen
+  const { closed, failedBecause } = seen
   if (closed === undefined || isFinal(recorded.state)) return recorded
   const key = isForgotten(seen) && recorded.attemptsTotal > 0 ? 'DELETED' : closed
   const how =
-    CLOSED_HOW[key] ?? `Its workflow closed (${closed.toLowerCase()}) without completing its record.`
+    CLOSED_HOW[key] ??
+    (failedBecause === undefined
+      ? `Its workflow closed (${closed.toLowerCase()}) without completing its record.`
+      : `Its workflow failed: ${sentence(failedBecause)}`)
   const attempts = recorded.attempts.map((attempt) =>
     attempt.number !== recorded.attemptsTotal || isAttemptOver(attempt)
       ? attempt

@@ -4,6 +4,7 @@ import type { Client, WorkflowExecutionDescription } from '@temporalio/client'
 import type { RecordEntry } from '../../core/job/record'
 import { STATUS_QUERY, type JobStatus } from '../../core/messages'
 import { attemptWorkflowId, jobWorkflowId } from '../../core/queues'
+import { oneLine } from '../../core/one-line'
 import { MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import { isOpenStatus } from '../../core/workflow-status'
 import { attributeOf, stateInTemporal, type StateKnown } from '../attributes'
@@ -35,6 +36,8 @@ export interface WorkflowState {
   closedAtMs: number | undefined
   /** State of a closed job in Temporal's search attributes or by its close status; missing if the workflow was ended from outside. */
   closedState: StateKnown | undefined
+  /** Why a failed workflow failed, in its own words. */
+  failedBecause?: string | undefined
   trouble: TroubleView | null
   /** Close time of the newest attempt's workflow; missing while it is open, or without an attempt. */
   attemptClosedAtMs: number | undefined
@@ -54,10 +57,22 @@ export async function askWorkflow(
         () => undefined,
       ),
     ])
-    return { ...seen, status }
+    const failedBecause = seen.closed === 'FAILED' ? await failureOf(client, jobId) : undefined
+    return { ...seen, status, failedBecause }
   } catch (error) {
     return isTemporals(error, 'WorkflowNotFoundError') ? FORGOTTEN : undefined
   }
+}
+
+/** The words of the error with which a job's workflow failed, such as why it refused its input. */
+async function failureOf(client: Client, jobId: string): Promise<string | undefined> {
+  try {
+    await ask(client, () => client.workflow.getHandle(jobWorkflowId(jobId)).result())
+  } catch (error) {
+    const { cause } = error as Error
+    if (isTemporals(error, 'WorkflowFailedError') && cause instanceof Error) return oneLine(cause.message)
+  }
+  return undefined
 }
 
 /** The state of a job from its workflow and its search attributes, without the store; `undefined` if the server does not know or answer. */

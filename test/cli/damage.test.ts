@@ -3,10 +3,11 @@ import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { WorkflowNotFoundError, type Client } from '@temporalio/client'
 import { Context } from '../../client/context'
+import type { JobView } from '../../client/job/job-view'
 import { checkpointId } from '../../core/job/checkpoint'
 import { HOUR_MS, MINUTE_MS } from '../../core/time/time'
 import { layout, manifestName } from '../../storage/layout'
-import type { ObjectStore } from '../../storage/store'
+import { StoreError, type ObjectStore } from '../../storage/store'
 import { noteSubmission } from '../../storage/submissions'
 import { ClientWorld, JOB, machineOf, NOW, SPEC, statusOf } from '../client/world'
 import { manifestOf } from '../support/manifests'
@@ -272,5 +273,28 @@ describe('a store that refuses everything', () => {
     })
     expect(await cli.run(...command, JOB)).toMatchObject({ exitCode: 0 })
     expect({ cancelled, told }).toEqual({ cancelled: isCancelled ? [`job/${JOB}`] : [], told: says })
+  })
+
+  it('leaves a job its state in Temporal, and says what is unknown', async () => {
+    await prepare(true)
+    const refused = new StoreError('Could not read the store (EACCES).', {
+      code: 'EACCES',
+      isTransient: false,
+    })
+    jest.spyOn(Context.prototype, 'store', 'get').mockImplementation(() => {
+      throw refused
+    })
+    const { stdout, stderr, exitCode } = await cli.run('show', JOB)
+    expect({ exitCode, stderr }).toMatchObject({
+      exitCode: 7,
+      stderr: expect.stringMatching(
+        /Temporal alone answers: cost, progress and checkpoints are unknown.*EACCES/s,
+      ),
+    })
+    expect(stdout).toMatch(/train {2}job-0123456789 {2}running/)
+    const json = JSON.parse((await cli.run('show', JOB, '--json')).stdout) as JobView
+    expect(json).toMatchObject({ state: 'running', incomplete: expect.stringContaining('EACCES') })
+    expect(json.cost.spentMicroUsd).toBeNull()
+    expect(await cli.run('show', 'job-unknown')).toMatchObject({ exitCode: 4 })
   })
 })

@@ -3,6 +3,7 @@ import { findJob } from '../../../client/job/find-job'
 import type { AttemptView, JobView, RecoveryView, TroubleView } from '../../../client/job/job-view'
 import { readView } from '../../../client/job/read-view'
 import { watchJob } from '../../../client/job/watch'
+import { viewWithoutStore } from '../../../client/job/without-store'
 import { trackerName } from '../../../core/beat-parts'
 import { isFinal } from '../../../core/job/job'
 import { formatUsd } from '../../../core/money/money'
@@ -47,15 +48,17 @@ export function define(command: Command, cli: Cli): void {
 
 async function show(cli: Cli, meant: string, isWatched: boolean): Promise<void> {
   const context = cli.context()
-  const jobId = await findJob(context, meant)
   if (!isWatched) {
-    const view = await readView(context, jobId)
+    const view = await findJob(context, meant)
+      .then((jobId) => readView(context, jobId))
+      .catch((error: unknown) => viewWithoutStore(context, meant, error))
     tellGaps(cli, view.incomplete === null ? [] : [view.incomplete])
     cli.out.json(view)
     if (!view.isLive) cli.saysUnknown()
     return renderWhole(cli, view)
   }
   let last = ''
+  const jobId = await findJob(context, meant)
   for await (const view of watchJob(context, jobId, { signal: cli.interruption() })) {
     cli.out.jsonLine(view)
     if (cli.out.isTerminal) {

@@ -21,6 +21,7 @@ function server(
   closed: string,
   query: () => Promise<JobStatus>,
   description: object = {},
+  result: () => Promise<unknown> = async () => undefined,
 ): { client: Partial<Client>; limitsMs: number[] } {
   const limitsMs: number[] = []
   const client = {
@@ -35,6 +36,7 @@ function server(
       getHandle: () => ({
         describe: async () => ({ status: { name: closed }, ...NO_ATTRIBUTES, ...description }),
         query,
+        result,
       }),
     },
   }
@@ -141,6 +143,17 @@ describe('a look at a job', () => {
       expect(view.continuation?.command).toBe(go)
     },
   )
+
+  it('says why a workflow refused its input', async () => {
+    await world.submitted()
+    const cause = new Error("Refused the input: the sender's clock is skewed")
+    const failed = Object.assign(new Error('Workflow execution failed', { cause }), {
+      name: 'WorkflowFailedError',
+    })
+    world.client = server('FAILED', never, {}, () => Promise.reject(failed)).client
+    const { message } = await readView(world.context, JOB)
+    expect(message).toMatch(/^Its workflow failed: Refused the input: the sender's clock is skewed\. Garbage/)
+  })
 
   it('joins what an attempt put on record after its job was terminated by hand', async () => {
     await world.submitted()
