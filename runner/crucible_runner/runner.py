@@ -21,6 +21,8 @@ from .store.retry import GaveUp, persist
 _ABSENT_PATIENCE_MS = 15_000
 _ABSENT_SCAN_SECONDS = 0.2
 _REFUSAL_PATIENCE_MS = 60_000
+# Clocks that differ by more than this were not kept by a clock service.
+_SET_MS = 10 * 60_000
 
 
 def run(options: Options, post: Post) -> int:
@@ -53,7 +55,7 @@ class Life:
                 print("there is nothing to do: the attempt has a result", file=sys.stderr)
                 return 0
             context.claim(self._is_starting_over)
-            attempt = Attempt(context, parse(ORDER, body))
+            attempt = Attempt(context, self._dated(parse(ORDER, body)))
             deadman.follow(attempt.timekeeping.end_ms)
             attempt.start(lambda: beat_facts(attempt))
         except ClaimedElsewhere as error:
@@ -80,6 +82,17 @@ class Life:
             if self._is_starting_over() or context.clock.mono_ms() > absent_until_ms:
                 raise GaveUp("the store has no document at %s" % context.keys.order)
             time.sleep(_ABSENT_SCAN_SECONDS)
+
+    def _dated(self, order: dict) -> dict:
+        """Dates the order by the store's clock if one of the other two clocks was set wrong: it was written when it was issued."""
+        context = self._context
+        trouble = context.trouble("asking for the date of the order")
+        age_ms = persist(lambda: context.store.age_ms(context.keys.order), self._is_starting_over, trouble)
+        if age_ms is None:
+            return order
+        issued_at_ms = context.clock.wall_ms() - max(0, age_ms)
+        is_certain = abs(issued_at_ms - order["issuedAtMs"]) < _SET_MS
+        return order if is_certain else dict(order, issuedAtMs=issued_at_ms)
 
     def _has_result(self) -> bool:
         context, trouble = self._context, self._context.trouble("looking for a result")

@@ -1,11 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
 import { createHash } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { DAY_MS, HOUR_MS } from '../../core/time/time'
 import { parseOrder } from '../../intake/documents'
 import { layout } from '../../storage/layout'
 import { JOB, useWorlds } from './world'
+import { paidFor } from '../support/money'
 import { itInAll } from '../support/selection'
 
 const createWorld = useWorlds()
@@ -214,6 +216,24 @@ open('model.pt', 'w').close()
   it('allows for clocks that differ by half a minute', async () => {
     const machine = await createWorld().launch({ startWithinMs: 1_000, issuedAtMs: Date.now() - 25_000 })
     expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })
+  })
+
+  it.each([2 * HOUR_MS, -2 * HOUR_MS, 30 * DAY_MS])(
+    'is not late and has its whole budget when the order is dated %d ms ago by a clock that was set',
+    async (wrongMs) => {
+      const world = createWorld()
+      const limits = { seq: 0, deadlineAtMs: null, budget: paidFor(HOUR_MS) }
+      const machine = await world.launch({ run: 'echo running', limits, issuedAtMs: Date.now() - wrongMs })
+      expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })
+    },
+  )
+
+  it('is late when the store says so, whatever the order says', async () => {
+    const world = createWorld()
+    await world.order({ run: 'echo running' })
+    const hourAgo = (Date.now() - HOUR_MS) / 1_000
+    utimesSync(join(world.storeFolder, layout.order(JOB, 1)), hourAgo, hourAgo)
+    expect(await world.start().end()).toMatchObject({ outcome: 'stopped', reason: 'late' })
   })
 
   it('is a failure of the runner when the order is invalid', async () => {

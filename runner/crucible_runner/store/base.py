@@ -85,6 +85,10 @@ class Store(ABC):
         """Returns the whole object, or None if it does not exist."""
 
     @abstractmethod
+    def age_ms(self, key: str) -> Optional[int]:
+        """Returns how long ago the object was written, by the store's own clock; None if it does not exist or the store does not say."""
+
+    @abstractmethod
     def put(self, key: str, body: bytes) -> None:
         """Puts the whole object, replacing an existing one; a reader sees the old or the new object, never a part."""
 

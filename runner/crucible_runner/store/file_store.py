@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import stat
+import time
 import uuid
 from typing import Callable, Iterator, List, Optional, Set, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -54,6 +55,10 @@ class FileStore(Store):
 
     def get(self, key: str) -> Optional[bytes]:
         return self._reading(key, _read)
+
+    def age_ms(self, key: str) -> Optional[int]:
+        modified = self._reading(key, lambda path: os.stat(path).st_mtime)
+        return None if modified is None else int((time.time() - modified) * 1000)
 
     def put(self, key: str, body: bytes) -> None:
         upload = self.upload(key, len(body))

@@ -130,7 +130,7 @@ class Client:
         signed = signed_headers(request, credentials, self._region, stamp)
         signed["User-Agent"] = USER_AGENT
         reply = self._wire.send(ask.method, request.target, signed, ask.part, ask.silence)
-        date_ms = _instant_ms(reply.headers.get("Date", ""))
+        date_ms = instant_ms(reply.headers.get("Date", ""))
         # An answer from a cache has an age, and an old date.
         if date_ms is not None and reply.headers.get("Age") is None:
             self.on_date(date_ms)
@@ -168,7 +168,7 @@ class Client:
     ) -> bool:
         """Returns True when the request can be signed better than before."""
         if error.code == "RequestTimeTooSkewed":
-            theirs_ms = _instant_ms(told["Date"])
+            theirs_ms = instant_ms(told["Date"])
             if theirs_ms is None:
                 return False
             self._skew_ms = theirs_ms - self._clock.wall_ms()
@@ -178,7 +178,7 @@ class Client:
         return (error.code in _EXPIRED or is_mute) and self._keyring.refuse(credentials)
 
 
-def _instant_ms(date: str) -> Optional[int]:
+def instant_ms(date: str) -> Optional[int]:
     try:
         return int(parsedate_to_datetime(date).timestamp() * 1000)
     except (TypeError, ValueError, OverflowError):

@@ -14,7 +14,7 @@ from ...imds import Metadata
 from ...keys import check_key
 from ..base import Download, Store, StoreError, Upload, part_of
 from .access import find_access
-from .client import Answer, Ask, Client, local_name
+from .client import Answer, Ask, Client, instant_ms, local_name
 from .credentials import Grants, Keyring, MachineRole, OwnKeys
 from .parts import PUT_HEADER, S3Download, S3Upload, was_put_by
 from .place import parse_store_url
@@ -54,6 +54,11 @@ class S3Store(Store):
     def get(self, key: str) -> Optional[bytes]:
         answer = self._client.ask(Ask("GET", self._key(key), accepts=(404,)))
         return answer.body if self._is_there(answer) else None
+
+    def age_ms(self, key: str) -> Optional[int]:
+        headers = self._client.ask(Ask("HEAD", self._key(key), accepts=(404,))).headers
+        at_ms, modified_ms = (instant_ms(headers.get(name, "")) for name in ("Date", "Last-Modified"))
+        return None if at_ms is None or modified_ms is None else at_ms - modified_ms
 
     def put(self, key: str, body: bytes) -> None:
         self._look(_LOOK_SECONDS)
