@@ -90,11 +90,13 @@ def rank(candidates: Sequence[Candidate], failed: Set[CheckpointId], quiet_ms: i
     """Ranks all candidates, given newest first, by the order in which to restore them.
 
     A complete checkpoint is always accepted. A provisional one ranks before it when it has settled, or when it resembles a complete one
-    and has saved some time. A checkpoint on which a program failed comes last.
+    and has saved some time. A checkpoint on which a program failed comes last, before settled ones that are small: these serve when all
+    others are damaged.
     """
     trusted = [each for index, each in enumerate(candidates) if _is_trusted(each, candidates[index + 1 :], quiet_ms)]
     fresh = [each for each in trusted if each.checkpoint not in failed]
-    return fresh or [each for each in trusted if each.state == COMPLETE][:1]
+    small = [each for each in candidates if each.state == SETTLED and each not in trusted and each.checkpoint not in failed]
+    return (fresh or [each for each in trusted if each.state == COMPLETE][:1]) + small
 
 
 def _is_trusted(candidate: Candidate, older: Sequence[Candidate], quiet_ms: int) -> bool:

@@ -34,6 +34,11 @@ class FileStamp(NamedTuple):
     device: int
     mode: int
 
+    @property
+    def content(self) -> tuple:
+        """Equal for a file and its copy with the same times."""
+        return (self.size, self.modified_ns)
+
 
 class FolderStamp(NamedTuple):
     mode: int
@@ -313,6 +318,11 @@ def single_file(selection: Selection) -> Optional[str]:
     """Returns the path of the only file that counts; None when there are several."""
     paths = [path for path, _ in selection.signature] if not selection.links else []
     return paths[0] if len(paths) == 1 else None
+
+
+def serious_files(selection: Selection) -> Dict[str, FileStamp]:
+    """Returns the files that count: all but records."""
+    return {path: stamp for path, stamp in selection.signature if path in selection.files}
 
 
 def stamp_of(path: str) -> FileStamp:

@@ -13,12 +13,14 @@ from ..process.symptoms import is_full
 from ..progress import Progress
 from ..store.retry import Remark, Trouble
 from .databases import has_wal
-from .evidence import COMPLETE, Circumstances, Evidence, Formats, Judge, Standing
+from .evidence import COMPLETE, SETTLED, Circumstances, Evidence, Formats, Judge, Standing
 from .generations import Generation, Generations, Scan
 from .hold import Hold
 from .manifest import shape_of_manifest
+from .names import is_unfinished
 from .pace import Pace, Past, pace_of
 from .records import Records, looks_like_text
+from .rhythm import Rhythm
 from .scan import (
     FileStamp,
     Filter,
@@ -29,6 +31,7 @@ from .scan import (
     scan_declared,
     select,
     select_declared,
+    serious_files,
     single_file,
 )
 
@@ -102,6 +105,9 @@ class Scanner:
         self._baseline: FrozenSet[tuple] = frozenset()
         self._known: Dict[FrozenSet[tuple], _First] = {}
         self._held_since = _First(0, None, False)
+        self._rhythm = Rhythm(rules.quiet_ms)
+        self._is_hold_proof = False
+        """The next save proves that the held files were whole."""
         self._uploaded_since_ms = -1
         self._is_ended = threading.Event()
         self._ended_ms: Optional[int] = None
@@ -228,12 +234,13 @@ class Scanner:
         return self._judge.formats.judge(seen.selection, seen.generation.files).step
 
     def _standing_of_held(self, seen: ScannedCheckpoint) -> Standing:
-        torn = self._held_formats.judge(seen.selection, seen.generation.files).torn
-        if torn is not None or seen.generation.is_doubtful:
-            return Standing(None, torn or "the disk was full when it was written")
+        contents = self._held_formats.judge(seen.selection, seen.generation.files)
+        if contents.torn is not None or seen.generation.is_doubtful:
+            return Standing(None, contents.torn or "the disk was full when it was written")
         if seen.until_ms - seen.since_ms < self._quiet_ms:
             return Standing(None)
-        return Standing(Evidence(COMPLETE, "next", "the next checkpoint started"))
+        is_proven = self._is_hold_proof or (contents.proof is not None and len(seen.generation.files) == 1)
+        return Standing(Evidence(COMPLETE if is_proven else SETTLED, "next", "the next checkpoint started"))
 
     def _read_world_size(self) -> Optional[int]:
         """Launchers such as torchrun start every process with it. Remembered, because the processes may have ended."""
@@ -321,22 +328,54 @@ class Scanner:
                 self._hold.release()
 
     def _held(self, seen: List[ScannedCheckpoint], now: _First) -> List[ScannedCheckpoint]:
-        if not self._hold.is_intact() or now.at_ms - self._held_since.at_ms > _HOLD_MS + self._quiet_ms:
-            newest = seen[0] if seen else None
+        newest = seen[0] if seen else None
+        if newest is not None:
+            self._rhythm.observe(serious_files(newest.selection), now.at_ms, self._clock.wall_ms())
+        is_intact = self._hold.is_intact()
+        if not is_intact or now.at_ms - self._held_since.at_ms > _HOLD_MS + self._quiet_ms:
+            if now.at_ms - self._held_since.at_ms < self._quiet_ms:
+                self._hold.in_place |= self._hold.changed()
             if newest is None or newest.since_ms <= self._uploaded_since_ms:
                 self._hold.release()
                 return []
-            if not self._hold.take(self._directory, newest.selection):
+            if not self._take(newest, now):
                 return []
-            self._held_since = now._replace(step=newest.generation.step)
-        if seen and single_file(seen[0].selection) is None:
+        held = self._hold.selection
+        if newest is not None and held is not None and not self._is_held_like(held, newest.selection):
             # The held file was the first file of a checkpoint with several files.
             self._hold.release()
-        held = self._hold.selection
+            return []
         if held is None or any(held.signature == each.selection.signature for each in seen):
             return []
-        generation = self._followed(held, self._held_since)
+        generation = self._followed(held, self._held_since) if self._is_hold_proof else _unproven(held, self._held_since)
         return [self._seen_as(held, self._held_since, now, generation)._replace(directory=self._hold.folder)]
+
+    def _take(self, newest: ScannedCheckpoint, now: _First) -> bool:
+        """Holds the newest checkpoint if the next save will prove it whole, or if it is probably whole at this moment."""
+        files = serious_files(newest.selection)
+        is_linked = self._hold.in_place.isdisjoint(files)
+        self._is_hold_proof = single_file(newest.selection) is not None and is_linked
+        if not self._is_hold_proof:
+            is_whole = self._rhythm.is_whole(files, now.at_ms, self._clock.wall_ms()) and newest.selection.odd is None
+            if not is_whole or self._is_being_written(newest.selection):
+                self._hold.release()
+                return False
+            self._is_hold_proof = len(self._rhythm.often(files, now.at_ms)) == 1 and is_linked
+        self._held_since = now._replace(step=newest.generation.step)
+        return self._hold.take(self._directory, newest.selection)
+
+    def _is_held_like(self, held: Selection, newest: Selection) -> bool:
+        return single_file(held) is None or single_file(newest) is not None
+
+    def _is_being_written(self, selection: Selection) -> bool:
+        """Whether one of its files is open for writing, or a file next to them has a name of one that is not finished; also if the system
+        cannot report it."""
+        pids = self._pids()
+        open_files = open_for_writing(pids)
+        if not pids or any((stamp.device, stamp.inode) in open_files for stamp in serious_files(selection).values()):
+            return True
+        folders = [os.path.join(self._directory, folder) for folder in ("", *selection.folders)]
+        return any(is_unfinished(name) for folder in folders if os.path.isdir(folder) for name in os.listdir(folder))
 
     def _seen_as(
         self, selection: Selection, first: _First, now: _First, generation: Generation, is_declared: bool = False
@@ -379,3 +418,11 @@ class Scanner:
             os.unlink(os.path.join(self._saved, "%d.json" % step))
         except OSError:
             pass
+
+
+def _unproven(held: Selection, since: _First) -> Generation:
+    """Returns a generation that no later scan can prove whole."""
+    generation = Generation(0, dict(held.changed), since.at_ms, since.step)
+    generation.is_superseded = True
+    generation.is_doubtful = since.is_disk_full
+    return generation

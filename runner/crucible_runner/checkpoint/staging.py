@@ -63,14 +63,14 @@ class Staged:
     def is_what_was_seen(self, selection: Selection) -> bool:
         """Returns False when a file was replaced before it could be linked."""
         return all(
-            self._is_copied[file] or _content(stamp) == _content(selection.files[file])
+            self._is_copied[file] or stamp.content == selection.files[file].content
             for file, stamp in self.stamps.items()
         )
 
     def is_unchanged(self) -> bool:
         """Returns False when a file was written to, which a link cannot prevent."""
         return all(
-            _content(stamp_of(self.path(file))) == _content(stamp) for file, stamp in self.stamps.items()
+            stamp_of(self.path(file)).content == stamp.content for file, stamp in self.stamps.items()
         )
 
     def remove(self) -> None:
@@ -134,7 +134,3 @@ def copy_file(source: str, target: str) -> None:
         except OSError:
             shutil.copyfileobj(old, new, 1024 * 1024)
     shutil.copymode(source, target)
-
-
-def _content(stamp: FileStamp) -> tuple:
-    return (stamp.size, stamp.modified_ns)

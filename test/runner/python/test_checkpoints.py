@@ -307,7 +307,7 @@ class CheckpointsTest(UploadingTest):
         uploaded = []
         for count in range(1, 8):
             for name in ("model.pt", "optimizer.pt"):
-                self.write("machine/checkpoints/new.tmp", "content %d" % count)
+                self.stamp(self.write("machine/checkpoints/new.tmp", "content %d" % count))
                 os.rename(
                     self.at("machine", "checkpoints", "new.tmp"), self.at("machine", "checkpoints", name)
                 )

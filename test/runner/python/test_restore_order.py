@@ -47,6 +47,14 @@ class RestoringTest(FolderTest):
 
 
 class RestoreOrderTest(RestoringTest):
+    def test_a_settled_one_that_is_small_serves_when_the_complete_one_is_damaged(self):
+        self.save(1, 1, changes={"totalBytes": 100})
+        self.save(2, 1, changes={"totalBytes": 10, "state": "settled"})
+        self.assertEqual(self.restored(), "000000000001-1")
+        lost = {"path": "a", "sizeBytes": 100, "parts": ["0" * 64], "digest": "0" * 64, "mode": 420}
+        self.save(1, 1, changes={"totalBytes": 100, "files": [lost]})
+        self.assertEqual(self.restored(), "000000000002-1")
+
     def test_a_checkpoint_of_another_job_is_restored_while_the_job_has_none_of_its_own(self):
         self.save(400, 0)
         self.assertEqual(self.restored(), "000000000400-0")

@@ -357,7 +357,7 @@ class Case:
         self._checkpoints = Checkpoints(settings, self._scanner, self._store, Keys(JOB, self._attempt))
         self._checkpoints._wake = SimpleNamespace(wait=lambda seconds: self.pass_time(int(seconds * 1000)), set=int)
         with mock.patch.object(threading.Thread, "start", lambda thread: None):
-            self._checkpoints.begin(found, self._clock, lambda words: None, lambda: [])
+            self._checkpoints.begin(found, self._clock, lambda words: None, lambda: [os.getpid()])
         self._checkpoints._run()
 
     def _count(self, what: str, times: int = 1) -> None:
