@@ -10,7 +10,7 @@ import type { Context } from '../context'
 import { CrucibleError } from '../errors'
 import { leftOutOf } from './bundle'
 import { leftOutWarnings } from './left-out'
-import { scriptOf, scriptProblems } from './scripts'
+import { hiddenFailureWarnings, scriptOf, scriptProblems, startedScripts } from './scripts'
 import { secretProblems, secretWarnings } from './secrets'
 import { shellWarnings } from './shell-warnings'
 import type { Submission } from './submit'
@@ -23,10 +23,12 @@ export async function preflight(
 ): Promise<string[]> {
   const { spec, directory } = submission
   const { tree, problem } = await packableOf(submission)
+  const scripts =
+    tree === undefined ? [] : await startedScripts(spec, { root: directory!, entries: tree.entries })
   const problems = [
     ...(problem === undefined ? [] : [problem]),
     ...missingScript(submission, tree),
-    ...(tree === undefined ? [] : await scriptProblems(spec, { root: directory!, entries: tree.entries })),
+    ...scriptProblems(spec, scripts),
     ...unknownBackends(
       spec.backends.map(({ backend }) => backend),
       knownBackends,
@@ -39,6 +41,7 @@ export async function preflight(
     ...(tree === undefined ? [] : await leftOutWarnings(spec, { root: directory!, entries: tree.entries })),
     ...secretWarnings(context, spec),
     ...shellWarnings(spec),
+    ...hiddenFailureWarnings(spec, scripts),
     ...unknownAccelerators(spec),
   ]
 }

@@ -4,6 +4,7 @@ import { join, posix } from 'node:path'
 import type { JobSpec } from '../../core/job/job'
 import type { Tree } from '../../storage/bundle-tree'
 import { isExecutable } from '../../storage/tarball'
+import { hiddenFailures, strictnessOf } from './hidden-failures'
 
 /** Programs whose first non-option argument is a script. */
 const INTERPRETER = /^(?:python[\d.]*|bash|sh)$/
@@ -54,11 +55,14 @@ interface Called {
   path: string
   /** Started as a program; otherwise a shell reads it. */
   isProgram: boolean
+  /** The shell that reads it, with its options, or `.` for the one that runs the command. */
+  shell?: string
   /** The folder in which it starts, relative to the working directory. */
   folder: string
 }
 
 const SHELL = /^(?:\/(?:usr\/)?bin\/)?(?:ba|da|k|z)?sh$/
+const SHELL_NAMED = /\b(?:ba|da|k|z)?sh\b/
 const KEYWORDS = /^(?:if|then|else|elif|do|while|until|time|nohup|!|\{|\()$/
 
 /**
@@ -82,11 +86,13 @@ export function calledFiles(commands: string, folder = '.'): Called[] {
     }
     const isRead = SHELL.test(program) || program === '.' || program === 'source'
     // `-c` is followed by a command.
-    const file = isRead ? rest.find((word) => !/^[-+][abd-z]+$/.test(word)) : program
+    const first = rest.findIndex((word) => !/^[-+][abd-z]+$|^pipefail$/.test(word))
+    const file = isRead ? rest[first] : program
     if (file === undefined || file.startsWith('-') || !isPlainPath(file) || (!isRead && !file.includes('/')))
       continue
     const path = posix.join(at, file)
-    if (isPlainPath(path)) found.push({ path, isProgram: !isRead, folder: at })
+    const shell = program === 'source' ? '.' : [program, ...rest.slice(0, first)].join(' ')
+    if (isPlainPath(path)) found.push({ path, isProgram: !isRead, folder: at, ...(isRead && { shell }) })
   }
   return found
 }
@@ -94,31 +100,70 @@ export function calledFiles(commands: string, folder = '.'): Called[] {
 /** A larger file is not a script. */
 const SCRIPT_BYTES_MAX = 256 * 1024
 
-/** Returns why files that a job's commands start cannot run on a machine, in sentences with the remedy. */
-export async function scriptProblems(
+/** A file that is sent along and that the job's commands start, or a script that they start. */
+interface Started extends Called {
+  entry: Extract<Tree['entries'][number], { kind: 'file' }>
+  /** Empty if it is too large for a script. */
+  text: string
+  /** The program that runs it, with its options, if the first line names one. */
+  interpreter: string
+}
+
+/** Returns the files that are sent along and that the job's commands start, and those that these start. */
+export async function startedScripts(
   { run, setup = '' }: Pick<JobSpec, 'run' | 'setup'>,
   { root, entries }: { root: string; entries: Tree['entries'] },
-): Promise<string[]> {
-  const commands = `${setup}\n${run}`
-  const problems = new Map<string, string>()
+): Promise<Started[]> {
   const waiting = [...calledFiles(setup), ...calledFiles(run)]
   const seen = new Set<string>()
+  const found: Started[] = []
   for (let called = waiting.pop(); called !== undefined; called = waiting.pop()) {
     const { path, isProgram, folder } = called
     const key = `${path} ${isProgram}`
     const entry = entries.find((one) => one.path === path)
     if (seen.has(key) || entry?.kind !== 'file') continue
     seen.add(key)
+    const text = entry.sizeBytes > SCRIPT_BYTES_MAX ? '' : await readFile(join(root, path), 'latin1')
+    const [first = ''] = text.split('\n', 1)
+    const interpreter = first.startsWith('#!') ? first.slice(2) : ''
+    found.push({ ...called, entry, text, interpreter })
+    if (!isProgram || SHELL_NAMED.test(interpreter)) waiting.push(...calledFiles(text, folder))
+  }
+  return found
+}
+
+/** Returns why files that a job's commands start cannot run on a machine, in sentences with the remedy. */
+export function scriptProblems(
+  { run, setup = '' }: Pick<JobSpec, 'run' | 'setup'>,
+  scripts: readonly Started[],
+): string[] {
+  const commands = `${setup}\n${run}`
+  const problems = new Map<string, string>()
+  for (const { path, isProgram, entry, text, interpreter } of scripts) {
     if (isProgram && !isExecutable(entry) && !/\bchmod\b/.test(commands))
       problems.set(path, unexecutable(path))
-    if (entry.sizeBytes > SCRIPT_BYTES_MAX) continue
-    const text = await readFile(join(root, path), 'latin1')
-    const [first = ''] = text.split('\n', 1)
-    const isBroken = isProgram ? first.startsWith('#!') && first.endsWith('\r') : isOfWindows(text)
+    const isBroken = isProgram ? interpreter.endsWith('\r') : isOfWindows(text)
     if (isBroken && !/\bdos2unix\b|\bsed\b/.test(commands)) problems.set(`${path}\r`, ofWindows(path))
-    if (!isProgram || /^#!.*\b(?:ba|da|k|z)?sh\b/.test(first)) waiting.push(...calledFiles(text, folder))
   }
   return [...problems.values()]
+}
+
+/** Returns a warning for each text in which the failure of a program would be hidden. */
+export function hiddenFailureWarnings(
+  { run, setup = '', shell = 'bash -eo pipefail' }: Pick<JobSpec, 'run' | 'setup' | 'shell'>,
+  scripts: readonly Started[],
+): string[] {
+  const texts = SHELL.test(shell.split(' ', 1)[0]!) ? [{ place: 'run', text: run, shell }] : []
+  if (texts.length > 0 && setup !== '') texts.unshift({ place: 'setup', text: setup, shell })
+  for (const { path, isProgram, text, interpreter, shell: reader = '' } of scripts)
+    if (!isProgram || SHELL_NAMED.test(interpreter))
+      texts.push({ place: path, text, shell: isProgram ? interpreter : reader === '.' ? shell : reader })
+  return texts.flatMap((one) => {
+    const clauses = hiddenFailures(one.text, strictnessOf(one.shell))
+    return clauses.length === 0
+      ? []
+      : [`The job can end well although a program of it fails. In ${one.place}: ${clauses.join('; ')}.`]
+  })
 }
 
 function unexecutable(path: string): string {

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { createHttpClient, HttpError } from '../../backends/http'
 import { parseJobFile } from '../../client/job/file'
 import { leftOutWarnings } from '../../client/job/left-out'
+import { hiddenFailures, strictnessOf } from '../../client/job/hidden-failures'
 import { calledFiles } from '../../client/job/scripts'
 import { shellWarnings } from '../../client/job/shell-warnings'
 import { isCoded } from '../../core/errors'
@@ -44,6 +45,7 @@ function globs(text: string): void {
 async function shell(grammar: PythonParser, text: string): Promise<void> {
   shellWarnings(job(text))
   calledFiles(text)
+  hiddenFailures(text, strictnessOf('sh'))
   await leftOutWarnings(job(text), { root: '/nonexistent', entries: [] })
   const files = project({ 'run.sh': text, 'train.py': 'import torch\n' })
   analyze(grammar, { files, command: 'bash run.sh' })

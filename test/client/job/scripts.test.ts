@@ -1,8 +1,14 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { calledFiles, scriptOf, scriptProblems } from '../../../client/job/scripts'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import {
+  calledFiles,
+  hiddenFailureWarnings,
+  scriptOf,
+  scriptProblems,
+  startedScripts,
+} from '../../../client/job/scripts'
 import { readTree } from '../../../storage/bundle-tree'
 
 describe('the script of a command', () => {
@@ -90,7 +96,34 @@ describe('a file that a job starts', () => {
       if (name.endsWith('*')) chmodSync(path, 0o755)
     }
     const { entries } = await readTree(root, [], 100)
-    const problems = await scriptProblems(spec, { root, entries })
+    const problems = scriptProblems(spec, await startedScripts(spec, { root, entries }))
     expect(problems).toEqual(expected.map((pattern) => expect.stringMatching(pattern)))
+  })
+})
+
+describe('a script that goes on after a failure', () => {
+  let root: string
+  beforeAll(() => {
+    root = mkdtempSync(join(tmpdir(), 'crucible-scripts-'))
+    writeFileSync(join(root, 'run.sh'), 'python3 train.py\necho done\n')
+    writeFileSync(join(root, 'last.sh'), 'cd code\npython3 train.py\n')
+    writeFileSync(join(root, 'strict.sh'), '#!/bin/bash -e\npython3 train.py\necho done\n', { mode: 0o755 })
+    writeFileSync(join(root, 'outer.sh'), 'set -e\nbash run.sh\n')
+  })
+  afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+  it.each([
+    ['bash run.sh', 'In run.sh: the commands go on after a failure: begin with `set -e`'],
+    ['bash outer.sh', 'In run.sh: '],
+    ['python3 train.py || true', 'In run: `|| true`'],
+    ['bash last.sh', ''],
+    ['bash -e run.sh', ''],
+    ['bash -euo pipefail run.sh', ''],
+    ['source run.sh', ''],
+    ['./strict.sh', ''],
+  ])('is named before the job %s runs', async (run, words) => {
+    const { entries } = await readTree(root, [], 100)
+    const warnings = hiddenFailureWarnings({ run }, await startedScripts({ run }, { root, entries }))
+    expect(warnings).toEqual(words === '' ? [] : [expect.stringContaining(words)])
   })
 })
