@@ -13,9 +13,10 @@ from .endings import DRAIN_WORDS, Ending, Failed, stopped_early
 from .image.pulling import PATIENCE_MS, Login, Puller, Wanted
 from .paths import write_whole
 from .process import container
+from .process.causes import tells_of_full_disk
 from .process.environment import Facts, container_environment, workload_environment
 from .process.shell import shell_words, with_wait
-from .process.symptoms import is_full, oom_kills, speaks_of_full_disk
+from .process.symptoms import is_full, oom_kills
 from .process.user import give, hint_of, why_unreachable
 from .process.verdict import End, failure_words, hidden_failure, judge
 from .process.workload import Machine, Sink, Workload
@@ -198,7 +199,7 @@ class Running:
             workload.is_killed,
             list(workload.error_lines),
             list(workload.lines),
-            was_full or speaks_of_full_disk(workload.lines),
+            was_full or tells_of_full_disk(list(workload.lines)),
             any(after > before for before, after in zip(self._kills_before, kills)),
         )
 

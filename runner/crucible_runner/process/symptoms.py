@@ -6,7 +6,6 @@ from typing import Iterable, List
 
 # Free space below which a disk is full for every file that a training writes.
 _FREE_BYTES_MIN = 1024 * 1024
-_FULL_WORDS = re.compile(r"No space left on device|Disk quota exceeded|\[Errno 28\]|ENOSPC(?!: System limit)")
 
 _OOM_FILES = ("/proc/vmstat", "/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 
@@ -22,10 +21,6 @@ def is_full(folder: str) -> bool:
     # Some blocks are reserved for the superuser, who may use them up.
     blocks, files = (disk.f_bfree, disk.f_ffree) if os.geteuid() == 0 else (disk.f_bavail, disk.f_favail)
     return blocks * disk.f_frsize < _FREE_BYTES_MIN or (disk.f_files > 0 and files == 0)
-
-
-def speaks_of_full_disk(lines: Iterable[str]) -> bool:
-    return any(_FULL_WORDS.search(line) for line in lines)
 
 
 def oom_kills(files: Iterable[str] = _OOM_FILES) -> List[int]:

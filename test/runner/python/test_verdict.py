@@ -5,7 +5,7 @@ from unittest import mock
 from support import FolderTest
 
 from crucible_runner.clock import in_words
-from crucible_runner.process.symptoms import is_full, oom_kills, speaks_of_full_disk
+from crucible_runner.process.symptoms import is_full, oom_kills
 from crucible_runner.process.verdict import End, judge
 
 
@@ -113,10 +113,6 @@ class SymptomsTest(FolderTest):
 
         with mock.patch("os.statvfs", return_value=Disk):
             self.assertFalse(is_full(self.folder))
-
-    def test_hears_a_full_disk(self):
-        self.assertTrue(speaks_of_full_disk(["x", "OSError: [Errno 28] No space left on device: 'a'"]))
-        self.assertFalse(speaks_of_full_disk(["disk is fine"]))
 
     def test_durations_in_words(self):
         said = [in_words(ms) for ms in (0, 999, 1_000, 61_000, 3_600_000, 3_723_000, 90_000_000)]
