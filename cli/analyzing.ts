@@ -5,6 +5,7 @@ import type * as jobFile from '../client/job/file'
 import { undecodableName } from '../core/file-error'
 import type { Analysis, Suggestion } from '../packages/analyzer/src/analyze'
 import { inWorker, type AnalysisWork } from './analysis-thread'
+import { JOB_FILES, noFileHere } from './job/no-file'
 import { projectFiles, readScript } from './job/project-files'
 
 /** The command to analyze, and the folder in which it runs. */
@@ -14,7 +15,6 @@ interface Target {
   command: string | undefined
 }
 
-const JOB_FILES = ['.yaml', '.yml', '.json']
 const PROGRAMS = ['.py', '.ipynb', '.sh']
 
 /** A target as the user names it: a script, a folder or a job file, with the arguments of the script. */
@@ -64,8 +64,7 @@ function targetOf(named: string, scriptArguments: readonly string[], nowMs: numb
   if (!('text' in read))
     throw new CrucibleError(
       'usage',
-      undecodableName(named) ??
-        `There is no file ${named} here. Name a script, a folder or a job file by its path from ${process.cwd()}.`,
+      undecodableName(named) ?? noFileHere(named, 'script, a folder or a job file'),
     )
   const ending = extname(named).toLowerCase()
   if (JOB_FILES.includes(ending)) return targetOfJob(named, read.text, nowMs)

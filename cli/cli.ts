@@ -78,6 +78,12 @@ export class Cli {
     return /^y(es)?$/i.test(answer.trim())
   }
 
+  /** Ends a command to which a person said no: it did not do what it was asked to do. */
+  refused(sentence: string): void {
+    this.exitCode = EXIT_CODES.failed
+    this.out.line(sentence)
+  }
+
   /** Makes the exit code say that a part of the answer is unknown, and writes the sentence that names it, if there is one. */
   saysUnknown(note?: string): void {
     this.exitCode = EXIT_CODES.unavailable

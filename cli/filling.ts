@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import type { JobFields } from '../client/job/file'
+import { scriptOf } from '../client/job/scripts'
 import type { InferredSetting } from '../core/job/job'
 import { fill, likelyGpuNeed } from '../packages/analyzer/src/fill'
 import { analyzeCommand } from './analyzing'
@@ -20,6 +22,9 @@ export async function fillFromProgram(
   fields: JobFields,
   { run, directory, isAsked = false }: { run: string; directory: string; isAsked?: boolean },
 ): Promise<FilledJob> {
+  const script = scriptOf(run)
+  // The checks before a submission name a missing folder or script.
+  if (script !== undefined && !existsSync(join(directory, script))) return { fields, settings: [] }
   const analysis = await analyzeCommand(directory, run)
   const likely = likelyGpuNeed(fields, analysis)
   const isGpuWanted =

@@ -1,9 +1,10 @@
+import type { Command } from 'commander'
 import { pointerFor, withoutAliases, withoutLostHelp } from './kit/aliases'
 import { Cli, type Outside } from './cli'
 import { CrucibleError } from '../client/errors'
 import { homeOf } from '../client/config'
 import { fullDiskInWords } from '../storage/full-disk'
-import { endingOf, errorDocument } from './kit/endings'
+import { endingOf, errorDocument, type CommandLine } from './kit/endings'
 import { helpText } from './kit/help'
 import { version } from './kit/package'
 import { makeProgram } from './program'
@@ -13,10 +14,11 @@ import { leadFetchOutside } from '../network/fetch'
 export async function runCli(given: readonly string[], outside: Outside): Promise<number> {
   const args = withoutAliases(given)
   const cli = new Cli(outside, isJsonWanted(args))
+  let commands: Command | undefined
   try {
-    await dispatch(cli, args)
+    await dispatch(cli, args, (program) => (commands = program))
   } catch (error) {
-    report(cli, error, args)
+    report(cli, error, { program: 'crucible', args, commands, pointerFor })
   } finally {
     await cli.close().catch(() => undefined)
   }
@@ -29,7 +31,11 @@ function isJsonWanted(args: readonly string[]): boolean {
   return (end === -1 ? args : args.slice(0, end)).includes('--json')
 }
 
-async function dispatch(cli: Cli, args: readonly string[]): Promise<void> {
+async function dispatch(
+  cli: Cli,
+  args: readonly string[],
+  onProgram: (program: Command) => void,
+): Promise<void> {
   const [first, second] = args.filter((arg) => arg !== '--json')
   // These two flags must be fast, and need no other code.
   if (first === '--version' || first === '-V') {
@@ -47,6 +53,7 @@ async function dispatch(cli: Cli, args: readonly string[]): Promise<void> {
     isWanted: (name) => name === wanted,
     onHelp: (text) => void help.push(text),
   })
+  onProgram(program)
   try {
     await program.parseAsync(withoutLostHelp(program, args), { from: 'user' })
   } finally {
@@ -63,8 +70,8 @@ function withCause(cli: Cli, error: CrucibleError): CrucibleError {
   return new CrucibleError(kind, message, { hint: `${words} ${hint}`.trimEnd(), cause, details })
 }
 
-function report(cli: Cli, thrown: unknown, args: readonly string[]): void {
-  const ended = endingOf(thrown, { program: 'crucible', args, pointerFor })
+function report(cli: Cli, thrown: unknown, line: CommandLine): void {
+  const ended = endingOf(thrown, line)
   if (ended === undefined) return
   const error = withCause(cli, ended)
   cli.exitCode = error.exitCode

@@ -33,6 +33,9 @@ export class Context {
   #store: ObjectStore | undefined
   #client: Promise<temporal.Client> | undefined
   #isClosing = false
+  /** Whether no server answered before: the next tries are short, and say nothing while they wait. */
+  #wasSilent = false
+  #lastNote = ''
   /** Sentences about documents that could not be read, whose content an answer lacks. */
   readonly gaps: string[] = []
 
@@ -45,6 +48,12 @@ export class Context {
   /** A remark for the person who waits for an answer. */
   note(text: string): void {
     this.options.onNote?.(text)
+  }
+
+  /** A remark that several readers of one job make at a time. */
+  noteOnce(text: string): void {
+    if (text !== this.#lastNote) this.note(text)
+    this.#lastNote = text
   }
 
   get store(): ObjectStore {
@@ -107,7 +116,8 @@ export class Context {
       })
     const { address = 'localhost:7233', tls, apiKey, metadata } = options
     const { Client, Connection } = require('@temporalio/client') as typeof temporal
-    const timeoutsMs = this.options.connectTimeoutsMs ?? CONNECT_TIMEOUTS_MS
+    const allMs = this.options.connectTimeoutsMs ?? CONNECT_TIMEOUTS_MS
+    const timeoutsMs = this.#wasSilent ? allMs.slice(0, 1) : allMs
     for (const [index, connectTimeout] of timeoutsMs.entries()) {
       if (await isRefused(address)) throw noServer(address, 'the port is closed')
       try {
@@ -133,8 +143,10 @@ export class Context {
         const known = toCrucibleError(error)
         if (known.kind === 'permission') throw known
         const nextMs = timeoutsMs[index + 1]
-        if (nextMs === undefined || this.#isClosing || CERTAIN.test(messageOf(error)))
+        if (nextMs === undefined || this.#isClosing || CERTAIN.test(messageOf(error))) {
+          this.#wasSilent = true
           throw noServer(address, messageOf(error), error)
+        }
         this.note(
           `The Temporal server at ${address} has not answered within ${formatDuration(connectTimeout)}; waiting up to ${formatDuration(nextMs)} more.`,
         )

@@ -7,6 +7,7 @@ import { newestSubmissions } from '../storage/submissions'
 import { checkMonth, costGaps } from './budget'
 import type { Context } from './context'
 import { readLastEntries } from './job/recorded-jobs'
+import { checkStore } from './store-trouble'
 
 /** @experimental */
 export interface CostQuestion {
@@ -25,10 +26,11 @@ export interface Costs {
 }
 
 /** Adds up the costs of the jobs that are over, from one small document for each. */
-export async function costsOf({ store, gaps }: Context, { by, month, owner }: CostQuestion): Promise<Costs> {
+export async function costsOf(context: Context, { by, month, owner }: CostQuestion): Promise<Costs> {
   if (month !== undefined) checkMonth(month)
-  const { costs: all, unreadable } = await readJobCosts(store, month)
-  gaps.push(...costGaps(unreadable))
+  const { costs: all, unreadable } = await readJobCosts(context.store, month)
+  if (all.length === 0) await checkStore(context)
+  context.gaps.push(...costGaps(unreadable))
   const costs = owner === undefined ? all : all.filter((one) => one.owner === owner)
   const rows = costRows(costs, by)
   return { by, month: month ?? null, rows, total: costTotal(rows, costs.length) }

@@ -106,7 +106,13 @@ export function errorFromFailure(
   cause: unknown,
 ): CrucibleError {
   const kind = KIND_OF_CLASS[failureClass] ?? 'failed'
-  return new CrucibleError(kind, message, { hint, cause })
+  return new CrucibleError(kind, sentence(message), { hint, cause })
+}
+
+/** A message as a sentence; a name at its beginning, such as `i-0abc`, stays. */
+function sentence(message: string): string {
+  const text = message.replace(/^[a-z]+(?= )/, (word) => word.charAt(0).toUpperCase() + word.slice(1))
+  return /[.!?)\n]$/.test(text) ? text : `${text}.`
 }
 
 const DENIED_CODES = ['EACCES', 'EPERM', 'EROFS']

@@ -19,6 +19,12 @@ export async function storeTrouble({ store, config }: Context): Promise<Crucible
   }
 }
 
+/** Throws `storeTrouble`: a reader that found nothing asks before it reports that nothing exists. */
+export async function checkStore(context: Context): Promise<void> {
+  const trouble = await storeTrouble(context)
+  if (trouble !== undefined) throw trouble
+}
+
 /** Whether the place has no mark or does not exist, as that of a deployment that never ran. */
 export function isUnused({ cause }: CrucibleError): boolean {
   return isCoded(cause, 'store') && (cause.code === CODES.noMark || cause.code === CODES.noRoot)

@@ -66,7 +66,7 @@ async function checkTarget(context: Context, jobId: string, to: BackendChoice): 
   throw new CrucibleError(
     'capacity',
     `${jobId} does not move: ${formatBackendChoice(to)} ${reasons.length === 0 ? 'is not configured in this deployment' : `is unsuitable (${reasons.join('; ')})`}.`,
-    { hint: '`crucible plan --from JOB` shows where it could run.' },
+    { hint: `\`crucible plan --from ${jobId}\` shows where it could run.` },
   )
 }
 

@@ -39,11 +39,16 @@ export async function isQueueServed(context: Context, queue: string): Promise<bo
 export async function untaken(
   context: Context,
   queue: string,
-  { absent, command, cause }: { absent: string; command: string; cause: unknown },
+  {
+    absent,
+    command,
+    details,
+    cause,
+  }: { absent: string; command: string; details?: Record<string, unknown>; cause: unknown },
 ): Promise<CrucibleError> {
   const pollers = await pollersOf(context, queue, 'activity').catch(() => 0)
   if (pollers === 0)
-    return new CrucibleError('unavailable', absent, { hint: `Start one: \`${command}\`.`, cause })
+    return new CrucibleError('unavailable', absent, { hint: `Start one: \`${command}\`.`, details, cause })
   return new CrucibleError('unavailable', 'The workers are busy: none has taken the request yet.', {
     hint: `Try again soon, or start one more: \`${command}\`.`,
     cause,

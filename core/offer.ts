@@ -141,6 +141,12 @@ export function isInRegion({ region, place }: Pick<Offer, 'region' | 'place'>, n
   return place.startsWith(name) && /^(?:[a-z]$|-[a-z])/.test(place.slice(name.length))
 }
 
+/** The Region of an offer; a zone such as `us-east-1a` is that of its Region with a letter. */
+export function regionOf(offer: Pick<Offer, 'region' | 'place'>): string {
+  const zoneless = /^(.*\d)[a-z]$/.exec(offer.place)?.[1]
+  return offer.region ?? zoneless ?? offer.place
+}
+
 /** Returns the highest hourly price of an offer. */
 export function dearestPriceOf(
   offer: Pick<Offer, 'priceMicroUsdPerHour' | 'priceMaxMicroUsdPerHour'>,

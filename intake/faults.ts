@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { nearest } from './nearest'
 import { formatPath, type Fault, type Path } from './problem'
 import { allFields, fieldsAt } from './schema-walk'
+import { INTERVALS, REMEDIES } from './synonyms'
 import { quote } from './units'
 
 type Issue = z.core.$ZodIssue
@@ -40,9 +41,17 @@ function faultsOfIssue(issue: Issue, checked: Checked): Fault[] {
     case 'unrecognized_keys':
       return issue.keys.map((key) => unknownField([...path, key], checked))
     case 'invalid_type':
-      return [{ path, ...typeFault(value, issue.expected) }]
+      return [{ path, ...typeFault(value, issue.expected), ...remedyOfKind(value, path, issue.expected) }]
     case 'invalid_union':
-      return value === null ? [{ path, ...NO_VALUE }] : fault(`${issue.message}, but is ${show(value)}`)
+      return value === null
+        ? [{ path, ...NO_VALUE }]
+        : [
+            {
+              path,
+              message: `${issue.message}, but is ${show(value)}`,
+              ...remedyOfKind(value, path, 'array'),
+            },
+          ]
     case 'invalid_value':
       return [{ path, ...choiceFault(value, issue.values.map(String)) }]
     case 'too_big':
@@ -50,13 +59,13 @@ function faultsOfIssue(issue: Issue, checked: Checked): Fault[] {
     case 'too_small':
       return fault(`must be at least ${issue.minimum}, but is ${show(value)}`)
     case 'custom':
-      return fault(issue.message, issue.params?.remedy as string | undefined)
+      return fault(withValue(issue.message, value), issue.params?.remedy as string | undefined)
     case 'invalid_key':
       return faultsOfKey(issue, checked)
     case 'invalid_format':
     case 'invalid_element':
     case 'not_multiple_of':
-      return fault(issue.message)
+      return fault(withValue(issue.message, value))
   }
 }
 
@@ -75,6 +84,26 @@ function lengthFault(value: unknown, most: string): Omit<Fault, 'path'> {
     return { message: `has ${value.length} entries of at most ${most}`, remedy: 'remove some' }
   }
   return { message: `must be at most ${most}, but is ${show(value)}` }
+}
+
+/** Shows the value in a message that does not. */
+function withValue(message: string, value: unknown): string {
+  if (typeof value !== 'string') return message
+  if (message.startsWith('is not ')) return `${quote(value)} ${message}`
+  return message.startsWith('must be ') ? `${message}, but is ${quote(value)}` : message
+}
+
+/** What to write instead of a value of another kind, where an example says too little. */
+function remedyOfKind(value: unknown, path: Path, expected: string): Pick<Fault, 'remedy'> {
+  const name = String(path.at(-1))
+  if (['run', 'setup'].includes(name) && Array.isArray(value))
+    return { remedy: `write its entries as lines below ${name}: |` }
+  if (name === 'secrets' && expected === 'array')
+    return {
+      remedy:
+        'write the names only, such as secrets: [ HF_TOKEN ]; their values are read from the environment',
+    }
+  return {}
 }
 
 const NO_VALUE = { message: 'has no value', remedy: 'give it one, or remove it' }
@@ -111,7 +140,7 @@ function typeFault(value: unknown, expected: string): Omit<Fault, 'path'> {
 
 function choiceFault(value: unknown, choices: string[]): Omit<Fault, 'path'> {
   const message = `must be one of ${choices.join(', ')}, but is ${show(value)}`
-  const meant = typeof value === 'string' ? nearest(value, choices) : undefined
+  const meant = typeof value === 'string' ? (INTERVALS.get(value) ?? nearest(value, choices)) : undefined
   return meant === undefined ? { message } : { message, remedy: `write ${meant}` }
 }
 
@@ -127,6 +156,8 @@ function unknownField(path: Path, { schema, synonyms }: Checked): Fault {
     remedy,
   })
   if (elsewhere !== undefined) return fault(`write it as ${formatPath(elsewhere)}`)
+  const remedy = synonyms.size > 0 ? REMEDIES.get(name.toLowerCase()) : undefined
+  if (remedy !== undefined) return fault(remedy)
   const meant = synonyms.get(name.toLowerCase()) ?? nearest(name, siblings)
   if (meant !== undefined) return fault(`did you mean ${meant}?`)
   return fault(`remove it; valid fields here are ${siblings.join(', ')}`)

@@ -4,7 +4,6 @@ export const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ['command', 'run'],
   ['commands', 'run'],
   ['entrypoint', 'run'],
-  ['args', 'script'],
   ['docker', 'image'],
   ['container', 'image'],
   ['environment', 'env'],
@@ -36,4 +35,21 @@ export const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ['vcpus', 'resources.cpus'],
   ['ram', 'resources.memory'],
   ['vram', 'resources.gpu_memory'],
+])
+
+/** What to do about fields of other schedulers that are no field here by any name. */
+export const REMEDIES: ReadonlyMap<string, string> = new Map([
+  ['args', 'write them after the program, such as script: train.py --lr 3e-4'],
+  ['schedule', 'remove it; `crucible schedule create retrain.yaml` runs a job on a calendar'],
+])
+
+/** Other words for intervals. */
+export const INTERVALS: ReadonlyMap<string, string> = new Map([
+  ['monthly', 'month'],
+  ['1 month', 'month'],
+  ['quarterly', 'quarter'],
+  ['3 months', 'quarter'],
+  ['6 months', 'half-year'],
+  ['yearly', 'year'],
+  ['12 months', 'year'],
 ])

@@ -90,7 +90,7 @@ function acceleratorOfKnownSpeed(written: string): string {
   if (name !== undefined && speedOf(name, SPEED_REFERENCE) !== undefined) return name
   const known = ACCELERATORS.map((one) => one.name)
   throw new UnitError(
-    `the training speed of ${quote(written)} is unknown`,
+    `names ${quote(written)}, a GPU type of unknown training speed`,
     `write the duration on a GPU type whose speed is known, such as ${nearest(written, known) ?? SPEED_REFERENCE}`,
   )
 }

@@ -60,10 +60,11 @@ export function readYaml(text: string, verbatim: readonly string[]): YamlText | 
   if (troubles.length > 0) {
     const ofShell = faultOfShellText(text, troubles[0]!.pos[0])
     if (ofShell !== undefined) return { faults: [{ ...placeAt(ofShell.offset), ...OF_SHELL }] }
+    // Errors of the syntax after the first one mostly follow from it.
+    const [first, ...others] = troubles
+    const told = [first!, ...others.filter(({ code }) => REMEDIES[code] !== undefined).slice(0, 4)]
     return {
-      faults: troubles
-        .slice(0, 5)
-        .map(({ code, message, pos }) => ({ ...placeAt(pos[0]), ...wordsFor(code, message) })),
+      faults: told.map(({ code, message, pos }) => ({ ...placeAt(pos[0]), ...wordsFor(code, message) })),
     }
   }
   const lost = faultOfLostKey(document, placeAt)
@@ -211,6 +212,11 @@ function lineTooDeep(text: string): number | undefined {
 function wordsFor(code: string, message: string): { message: string; remedy: string } {
   const remedy = REMEDIES[code]
   if (remedy !== undefined) return remedy
+  if (message.startsWith('Nested mappings are not allowed in compact'))
+    return {
+      message: 'the file is not YAML: a second colon follows on this line, or the next line is indented more',
+      remedy: 'put quotes around a text with a colon, and indent the fields of one mapping alike',
+    }
   return {
     message: `the file is not YAML: ${lower(message)}`,
     remedy: 'check indentation, quotes and colons from here upwards',

@@ -51,7 +51,7 @@ export async function applyAccount(
     throw new CrucibleError('usage', 'Nothing was changed.', {
       hint: 'Pass --yes to apply the changes, or --dry-run to only show them.',
     })
-  if (!isWanted) return out.line('Nothing was changed.')
+  if (!isWanted) return cli.refused('Nothing was changed.')
   const steps = await setup.apply({ signal, onStep: (step) => tellStep(cli, step) })
   if (signal.aborted) {
     out.note(
@@ -196,7 +196,7 @@ export async function removeAccount(
     throw new CrucibleError('usage', 'Nothing was removed.', {
       hint: 'Pass --yes to remove them, or --dry-run to only show them.',
     })
-  if (!isWanted) return out.line('Nothing was removed.')
+  if (!isWanted) return cli.refused('Nothing was removed.')
   const steps = await setup.remove({
     signal,
     hasData: withData === true,

@@ -10,6 +10,7 @@ import { analyzeTarget } from '../analyzing'
 import type { Cli } from '../cli'
 import { fillFromProgram, pathFromHere } from '../filling'
 import { shellQuoted } from '../kit/shell'
+import { suchAs } from './no-file'
 import type { InitOptions } from '../commands/job/init'
 
 /** A program, and the folder in which it runs. */
@@ -66,6 +67,11 @@ function onlyScriptOf(folder: string): string | null {
 
 function scriptOrThrow(target: string, script: string | null): string {
   if (script !== null && extname(script) === '.py') return script
+  const several = suchAs(target, ['.py'])
+  if (script === null && several !== '')
+    throw new CrucibleError('usage', `Nothing shows which program of ${resolve(target)} trains.`, {
+      hint: `Name it${several}: \`crucible init SCRIPT\`.`,
+    })
   throw new CrucibleError('usage', `${target} shows no Python script that a job could run.`, {
     hint: 'Name the script (.py). A notebook must be converted first: `jupyter nbconvert --to script NOTEBOOK`.',
   })

@@ -10,7 +10,7 @@ import { formatDuration } from '../../core/time/time'
 import type { Cli } from '../cli'
 import { continuationLines } from './continuation'
 import type { Output } from '../kit/output'
-import { attemptReason, plural, stateInColour } from '../kit/words'
+import { asKnown, attemptReason, plural, stateInColour } from '../kit/words'
 
 /** A log line for people. Lines that the program did not write are marked. */
 export function logText({ s, m }: JobLogLine, { paint }: Pick<Output, 'paint'>): string {
@@ -68,7 +68,7 @@ async function tellChanges(cli: Cli, jobId: string, signal: AbortSignal): Promis
       const over = attempts.filter((attempt) => attempt.number > attemptsOver && isAttemptOver(attempt))
       for (const attempt of over) tell(endOfAttempt(attempt))
       attemptsOver = over.at(-1)?.number ?? attemptsOver
-      const words = `${stateInColour(state, paint)} (${reason}) ${message}`
+      const words = asKnown(view, `${stateInColour(state, paint)} (${reason}) ${message}`)
       if (words !== told && !isFinal(state))
         tell(attemptsTotal > 1 ? `attempt ${attemptsTotal}: ${words}` : words)
       told = words

@@ -24,6 +24,9 @@ export async function findPlan(cli: Cli, submission: Submission, explain?: strin
   return found
 }
 
+/** Columns before a reason, and before its further lines. */
+const REASON_INDENT = 4
+
 /** Limit on rows; more are too many to compare. */
 const ROWS_MAX = 10
 
@@ -78,8 +81,13 @@ export function showPlan(
     const left = rows.length - shown.length
     if (left > 0) out.line(out.paint.dim(`And ${left} more; --all shows them, --json every place.`))
     out.line()
-    out.prose(`First because: ${best.reasons.join('; ')}.`)
-    if (best.risks.length > 0) out.prose(`Risks: ${best.risks.join('; ')}.`)
+    for (const [title, sentences] of [
+      ['First because', best.reasons],
+      ['Risks', best.risks],
+    ] as const) {
+      if (sentences.length > 0) out.line(title)
+      for (const sentence of sentences) out.prose(`  ${sentence}`, REASON_INDENT)
+    }
     for (const line of assumptionsOf(plan)) out.prose(line)
   }
   if (relaxations.length > 0) out.line()

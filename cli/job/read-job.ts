@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, extname, isAbsolute, relative, resolve } from 'node:path'
 import { CrucibleError } from '../../client/errors'
-import { findJob, submissionWithId } from '../../client/job/find-job'
+import { checkJobId, findJob, submissionWithId } from '../../client/job/find-job'
 import {
   fieldsOf,
   formatProblem,
@@ -23,6 +23,7 @@ import type * as registry from '../../backends/registry'
 import type { Cli } from '../cli'
 import { shellQuoted } from '../kit/shell'
 import { flagOf, withFlags } from './flags'
+import { JOB_FILES, noFileHere, suchAs } from './no-file'
 
 /** User input: a file, the script's arguments, and flags. */
 export interface JobArguments {
@@ -45,11 +46,10 @@ interface Base {
   directory: string | null | undefined
 }
 
-const JOB_FILES = ['.yaml', '.yml', '.json']
-
 /** Builds a submission from user input. Throws `usage` with all problems at once, each with its position or flag. */
 export async function readJob(cli: Cli, given: JobArguments): Promise<Submission> {
   const { flags } = given
+  if (flags.id !== undefined) checkJobId(flags.id)
   if (flags.fresh === true && flags.from === undefined) {
     throw new CrucibleError('usage', '--fresh requires --from: any other job starts from the beginning.')
   }
@@ -132,13 +132,21 @@ async function baseOf(
     const slurm = slurmScriptOf(await readText(file))
     if (slurm !== undefined) throw new CrucibleError('usage', ofSlurm(file, slurm))
     throw new CrucibleError('usage', `${file} is neither a job file (.yaml) nor a Python script (.py).`, {
-      hint: `For any other program write a job file with "run: ./${basename(file)}".`,
+      hint:
+        ending === '.ipynb'
+          ? `Convert the notebook first: \`jupyter nbconvert --to script ${shellQuoted(file)}\`.`
+          : `For any other program write a job file with "run: ./${basename(file)}".`,
     })
   }
   if (scriptArguments.length > 0) {
-    throw new CrucibleError('usage', 'Arguments after -- require a script; a job file contains its own.', {
-      hint: 'Write them into its run or script field.',
-    })
+    const surplus = scriptArguments.map(shellQuoted).join(' ')
+    throw new CrucibleError(
+      'usage',
+      `Only a script takes arguments, and ${file} is a job file: ${surplus}.`,
+      {
+        hint: 'Write arguments of the program into its run or script field, and submit each job with its own command.',
+      },
+    )
   }
   return baseOfFile(file, nowMs)
 }
@@ -159,7 +167,7 @@ async function baseOfFile(file: string, nowMs: number): Promise<Base> {
 
 /** Returns the folder in which a script runs: this folder, which is sent along, or its own if it is outside. */
 async function baseOfScript(file: string, scriptArguments: string[]): Promise<Base> {
-  await readText(file)
+  checkScriptArguments(file, await readText(file), scriptArguments)
   const path = relative(process.cwd(), file)
   const isOutside = path.startsWith('..') || isAbsolute(path)
   const directory = isOutside ? dirname(resolve(file)) : process.cwd()
@@ -169,6 +177,29 @@ async function baseOfScript(file: string, scriptArguments: string[]): Promise<Ba
     name: basename(file, extname(file)),
     directory,
   }
+}
+
+/** Flags that keep a submission from happening or from costing more. */
+const LIMITS = ['--dry-run', '--budget', '--deadline', '--max-price']
+
+/** Refuses a limit that would go to a script which does not mention it, because the person relies on it. */
+function checkScriptArguments(file: string, text: string, scriptArguments: readonly string[]): void {
+  const misplaced = scriptArguments
+    .map((word) => word.split('=')[0]!)
+    .find(
+      (word) =>
+        LIMITS.includes(word) &&
+        !text.includes(word.slice(2)) &&
+        !text.includes(word.slice(2).replaceAll('-', '_')),
+    )
+  if (misplaced === undefined) return
+  throw new CrucibleError(
+    'usage',
+    `${misplaced} after -- is an argument of ${file}, which does not mention it.`,
+    {
+      hint: `Write ${misplaced} before --. If the program does read it, name the whole command in a job file: run: python3 ${file} ...`,
+    },
+  )
 }
 
 async function baseFrom(cli: Cli, from: string): Promise<Base> {
@@ -190,13 +221,9 @@ export async function readText(file: string, what = 'job file or script'): Promi
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT')
-      throw new CrucibleError(
-        'usage',
-        undecodableName(file) ??
-          `There is no file ${file} here. Name a ${what} by its path from ${process.cwd()}.`,
-        { cause: error },
-      )
-    if (code === 'EISDIR') throw new CrucibleError('usage', `${file} is a folder: name the ${what} in it.`)
+      throw new CrucibleError('usage', undecodableName(file) ?? noFileHere(file, what), { cause: error })
+    if (code === 'EISDIR')
+      throw new CrucibleError('usage', `${file} is a folder: name the ${what} in it${suchAs(file)}.`)
     throw error
   }
 }

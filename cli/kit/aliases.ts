@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { nearest } from '../../intake/nearest'
 
 /** Commands of other tools (kubectl, docker, sky, slurm, aws), mapped to our commands. */
 
@@ -59,11 +60,35 @@ const POINTERS: Readonly<Record<string, string>> = {
     ['login', 'configure'],
     'To set up an account: `crucible setup aws`. To check everything: `crucible doctor`.',
   ),
+  ...pointers(
+    ['reserve', 'buy'],
+    'To reserve capacity: `crucible reservations reserve`. To see what is for sale: `crucible reservations offers`.',
+  ),
+  ...pointers(['job'], 'A command has no group before it: `crucible list`, `crucible show JOB`.'),
   ...pointers(['version'], 'To see the version: `crucible --version`.'),
 }
 
 function pointers(words: string[], hint: string): Record<string, string> {
   return Object.fromEntries(words.map((word) => [word, hint]))
+}
+
+/** Other words for the actions of a command. */
+const ACTIONS: Readonly<Record<string, readonly string[]>> = {
+  trigger: ['run', 'start'],
+  pause: ['stop', 'disable', 'suspend'],
+  resume: ['enable', 'unpause'],
+  delete: ['remove', 'rm'],
+  update: ['edit', 'change', 'apply'],
+  create: ['add', 'new'],
+  show: ['get', 'describe', 'info', 'status'],
+  list: ['ls'],
+  reserve: ['buy', 'create'],
+  release: ['cancel', 'delete', 'end', 'stop'],
+}
+
+/** The action that was meant by another word, if it is among the choices. */
+export function actionMeant(word: string, choices: readonly string[]): string | undefined {
+  return choices.find((choice) => ACTIONS[choice]?.includes(word)) ?? nearest(word, choices)
 }
 
 /** Replaces an alias in a command line with our name for the command. */

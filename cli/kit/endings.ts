@@ -1,5 +1,8 @@
+import type { Command } from 'commander'
 import type { TemporalServerErrorCode } from '../dev/temporal/errors'
+import { nearest } from '../../intake/nearest'
 import { isCoded } from '../../core/errors'
+import { actionMeant } from './aliases'
 import { shellQuoted } from './shell'
 import { CrucibleError, toCrucibleError, type ErrorKind } from '../../client/errors'
 
@@ -10,6 +13,8 @@ export interface CommandLine {
   /** The name of the program. */
   program: string
   args: readonly string[]
+  /** What was defined of the program before the error. */
+  commands?: Command | undefined
   /** Returns a hint for a word that people try and that is not a command. */
   pointerFor?: (word: string) => string | undefined
 }
@@ -28,29 +33,89 @@ export function errorDocument({ kind, message, hint, details }: CrucibleError): 
   return { error: { kind, message, hint: hint ?? null, ...details } }
 }
 
-function usageError({ message }: Error, { program, args, pointerFor }: CommandLine): CrucibleError {
-  const [first = '', suggestion] = message.replace(/^error: /, '').split('\n')
+function usageError(error: Error, { program, args, commands, pointerFor }: CommandLine): CrucibleError {
+  const [first = ''] = error.message.replace(/^error: /, '').split('\n')
+  const name = args.find((arg) => !arg.startsWith('-') && arg !== 'help')
+  const command = commands?.commands.find((one) => one.name() === name)
   const what = first
     .replace(/\.$/, '')
     .replace(/^command-argument value '(.*)' is invalid for argument '(.*?)'/, 'unknown $2 "$1"')
-  const command = args.find((arg) => !arg.startsWith('-') && arg !== 'help')
+    .replace(/^too many arguments for .*/, (words) => surplusIn(command) ?? words)
+    .replace(
+      /^missing required argument '(.*)'$/,
+      (words, argument) => `${words}${meaningOf(command, argument)}`,
+    )
+    .replace(/^unknown option '(--\w[\w-]*)=.*'$/, (words, flag) =>
+      isFlag(command, flag) ? `${flag} takes no value` : words,
+    )
   const isUnknown = /unknown command/.test(what)
-  const help = command === undefined || isUnknown ? `${program} --help` : `${program} ${command} --help`
-  const pointer = isUnknown ? pointerFor?.(command ?? '') : undefined
-  if (pointer !== undefined)
-    return new CrucibleError('usage', `Unknown command: ${command}.`, { hint: pointer })
-  const meant = suggestion === undefined ? '' : `${suggestion.replace(/^\(|\)$/g, '')} `
-  const ofScript = scriptArgumentsIn(args, /^unknown option '([^']+)'/.exec(what)?.[1])
+  const help = name === undefined || isUnknown ? `${program} --help` : `${program} ${name} --help`
+  const pointer = isUnknown ? pointerFor?.(name ?? '') : undefined
+  if (pointer !== undefined) return new CrucibleError('usage', `Unknown command: ${name}.`, { hint: pointer })
+  const option = /^unknown option '([^']+)'/.exec(what)?.[1]
+  const names = (commands?.commands ?? []).map((one) => one.name())
+  const near = isUnknown
+    ? nearest(name ?? '', names)
+    : option === undefined
+      ? choiceMeant(what)
+      : nearest(option, longsOf(command))
+  const meant = near === undefined ? '' : `Did you mean ${near}? `
+  const ofScript = scriptArgumentsIn(args, option, command)
   const moved =
     ofScript === undefined ? '' : `Arguments of the script follow --: \`${program} ${ofScript}\`. `
   return new CrucibleError('usage', `${what}.`, { hint: `${meant}${moved}See \`${help}\`.` })
 }
 
-/** The arguments with `--` before an option that we do not know, if a script comes before it. */
-function scriptArgumentsIn(args: readonly string[], option: string | undefined): string | undefined {
-  const at = args.findIndex((arg) => option !== undefined && (arg === option || arg.startsWith(`${option}=`)))
+function choiceMeant(what: string): string | undefined {
+  const [, word, choices] = /^unknown \w+ "(.*)"\. Allowed choices are (.*)$/.exec(what) ?? []
+  return choices === undefined ? undefined : actionMeant(word!, choices.split(', '))
+}
+
+const longsOf = (command: Command | undefined): string[] =>
+  (command?.options ?? []).flatMap(({ long }) => long ?? [])
+
+/** Names the words that a command cannot place. */
+function surplusIn(command: Command | undefined): string | undefined {
+  if (command === undefined) return undefined
+  const { registeredArguments: known, args } = command
+  const surplus = args.slice(known.length).map((word) => JSON.stringify(word))
+  const takes =
+    known.length === 0 ? 'takes none' : `takes ${known.map((one) => `<${one.name()}>`).join(' ')} only`
+  return `unexpected argument ${surplus.join(' ')}: ${command.name()} ${takes}`
+}
+
+function meaningOf(command: Command | undefined, name: string): string {
+  const argument = command?.registeredArguments.find((one) => one.name() === name)
+  const meaning = argument?.argChoices?.join(', ') ?? argument?.description
+  return meaning ? `: ${meaning}` : ''
+}
+
+function isFlag(command: Command | undefined, flag: string): boolean {
+  return command?.options.some((option) => option.long === flag && option.isBoolean()) === true
+}
+
+/** The arguments with those behind `--` that we do not know, if a script comes before the first one. */
+function scriptArgumentsIn(
+  args: readonly string[],
+  unknown: string | undefined,
+  command: Command | undefined,
+): string | undefined {
+  const isUnknown = (arg: string): boolean =>
+    unknown !== undefined && (arg === unknown || arg.startsWith(`${unknown}=`))
+  const at = args.findIndex(isUnknown)
   if (at === -1 || !args.slice(0, at).some((arg) => arg.endsWith('.py'))) return undefined
-  return [...args.slice(0, at), '--', ...args.slice(at)].map(shellQuoted).join(' ')
+  const [own, ofScript] = [args.slice(0, at), [] as string[]]
+  let isOwn = false
+  for (const arg of args.slice(at)) {
+    const option = command?.options.find(({ short, long }) => arg === short || arg.split('=')[0] === long)
+    if (arg.startsWith('-')) isOwn = option !== undefined
+    else if (!isOwn) ofScript.push(arg)
+    if (isOwn) own.push(arg)
+    else if (arg.startsWith('-')) ofScript.push(arg)
+    // The value of an option follows it.
+    if (!arg.startsWith('-') || option?.isBoolean() === true || arg.includes('=')) isOwn = false
+  }
+  return [...own, '--', ...ofScript].map(shellQuoted).join(' ')
 }
 
 const KIND_OF_SERVER_ERROR: Readonly<Record<TemporalServerErrorCode, ErrorKind>> = {

@@ -1,5 +1,5 @@
 import type { Colors } from 'picocolors/types'
-import type { AttemptView, JobSummary, ProgressView } from '../../client/job/job-view'
+import type { AttemptView, JobSummary, JobView, ProgressView } from '../../client/job/job-view'
 import { isAttemptOver } from '../../client/job/view'
 import type { UploadProgress } from '../../core/beat-parts'
 import type { Checkpoint, CheckpointState } from '../../core/job/checkpoint'
@@ -16,6 +16,13 @@ export const NOTHING = '-'
 
 /** Shown for an unknown state. */
 export const UNKNOWN = 'unknown'
+
+export const NOT_LIVE = 'The workflow is not responding; showing the last recorded state.'
+
+/** A line about a job, which says whether it is only the last recorded state. */
+export function asKnown({ isLive }: Pick<JobView, 'isLive'>, line: string): string {
+  return isLive ? line : `last recorded: ${line} The workflow is not responding.`
+}
 
 const COLOURS: Readonly<Record<JobState, keyof Colors>> = {
   pending: 'cyan',

@@ -7,6 +7,7 @@ import { isReservationFinal, type JudgedQuote, type PurchaseRule } from '../../c
 import type { CapacitySurvey } from '../../core/reservation/activities'
 import { formatDuration, formatInstant } from '../../core/time/time'
 import type { Cli } from '../cli'
+import { tellUnseen, type Survey } from './surveys'
 import { age, NOTHING, plural, UNKNOWN, usd } from '../kit/words'
 
 const minute = (atMs: number | undefined): string =>
@@ -21,7 +22,7 @@ export function showReservations(
     incomplete,
   }: {
     reservations: KnownReservation[]
-    surveys: ({ backend: string } & CapacitySurvey)[]
+    surveys: Survey[]
     incomplete: string | null
   },
 ): void {
@@ -35,11 +36,12 @@ export function showReservations(
   const unseen = surveys.flatMap((survey) => survey.unseen)
   out.json({ reservations, owned, unseen, incomplete })
   if (reservations.some(({ state }) => state === null)) cli.saysUnknown()
-  if (reservations.length === 0 && owned.length === 0 && incomplete !== null) return
-  if (reservations.length === 0 && owned.length === 0)
-    return out.line(
-      cli.asCalled('Nothing is reserved. See what is for sale with `crucible reservations offers`.'),
-    )
+  tellUnseen(cli, surveys)
+  if (reservations.length === 0 && owned.length === 0) {
+    if (incomplete !== null) return
+    const what = unseen.length === 0 ? 'Nothing is reserved.' : 'Nothing was reserved with Crucible.'
+    return out.line(cli.asCalled(`${what} See what is for sale with \`crucible reservations offers\`.`))
+  }
   out.table(
     ['RESERVATION', 'STATE', 'MACHINES', 'FROM (UTC)', 'TO', 'FREE', 'SPENT', 'IDLE', 'OWNER', 'PURPOSE'],
     [
@@ -61,7 +63,6 @@ export function showReservations(
   )
   for (const { id, trouble } of reservations)
     if (trouble !== undefined) out.note(out.paintNote.yellow(`${id}: ${trouble}`))
-  for (const text of unseen) out.note(out.paintNote.yellow(`Not seen: ${text}`))
 }
 
 function idlePrice({ free, idleMicroUsdPerHour = 0 }: OwnedReservation): string {
@@ -177,7 +178,7 @@ const RECORD_SHOWN = 12
 export function showOffers(cli: Cli, { quotes, unseen }: Pick<CapacitySurvey, 'quotes' | 'unseen'>): void {
   const { out } = cli
   out.json({ quotes, unseen })
-  for (const text of unseen) out.note(out.paintNote.yellow(`Not seen: ${text}`))
+  tellUnseen(cli, [{ unseen }])
   if (quotes.length === 0) return out.line('No matching capacity is for sale now.')
   out.table(
     ['MACHINES', 'ZONE', 'FROM (UTC)', 'TO', 'UPFRONT', 'MACHINE-HOUR', 'REMARK'],

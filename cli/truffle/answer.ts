@@ -68,10 +68,8 @@ export function writeAnswer(
   }
   for (const note of answer.notes) out.note(out.paintNote.dim(note))
   for (const { region, message, hint } of answer.unanswered) {
-    const text = message.includes(region) ? message : `${region}: ${message}`
-    out.note(
-      out.paintNote.yellow(`No answer from ${text.replace(/\.$/, '')}.${hint === null ? '' : ` ${hint}`}`),
-    )
+    const text = `No answer from ${region}: ${message.replace(/\.$/, '')}.`
+    out.note(out.paintNote.yellow(`${text}${hint === null ? '' : ` ${hint}`}`))
   }
 }
 

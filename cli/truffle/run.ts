@@ -47,25 +47,31 @@ function report(
   { error, args }: { error: unknown; args: readonly string[] },
 ): void {
   const ending =
-    strayWords(error, args) ?? endingOf(error, { program: 'truffle', args, pointerFor: pointerForTruffle })
+    strayWords(error, args) ??
+    endingOf(error, {
+      program: 'truffle',
+      args,
+      commands: session.makeProgram?.(),
+      pointerFor: pointerForTruffle,
+    })
   if (ending === undefined) return
   const isInterrupted = session.cli.interruption().aborted
   if (!isInterrupted) session.cli.exitCode = toCrucibleError(ending).exitCode
   writeError(ending, { format: session.format, out: session.out, stdout: outside.stdout })
 }
 
-/** Too many words are usually a list without commas. */
+/** Too many words are usually a list without commas, or values without their options. */
 function strayWords(error: unknown, args: readonly string[]): CrucibleError | undefined {
   if ((error as { code?: unknown }).code !== 'commander.excessArguments') return undefined
   const [command = ''] = args
   const words = args.slice(1).filter((arg) => !arg.startsWith('-'))
+  const isList = words.length > 1 && command !== 'validate'
   return new CrucibleError('usage', `truffle ${command} cannot place all of these: ${words.join(' ')}.`, {
-    hint:
-      command === 'validate'
+    hint: isList
+      ? `Separate several values of an option with commas: --regions us-east-1,us-west-2. See \`truffle ${command} --help\`.`
+      : command === 'validate'
         ? 'Name each: truffle validate --instance-type p5.48xlarge --count 32 --days 7'
-        : 'Separate several values of an option with commas: --regions us-east-1,us-west-2. See `truffle ' +
-          command +
-          ' --help`.',
+        : `Name it with an option, such as --instance-types ${words.join(',')}. See \`truffle ${command} --help\`.`,
   })
 }
 

@@ -7,6 +7,7 @@ import { layout } from '../../storage/layout'
 import { eachOf } from '../../storage/parallel'
 import { hasRecord, readRecord, readRecords } from '../../storage/record'
 import type { Context } from '../context'
+import { JOB_ID_PATTERN } from '../../core/queues'
 import { CrucibleError } from '../errors'
 import { resultOf, submissionOf } from './history'
 import { listJobs } from './list'
@@ -14,6 +15,14 @@ import { noSuchJob } from './read-view'
 
 /** Jobs that a message about an ambiguous name lists. */
 const NAMED_MAX = 10
+
+/** Throws `usage` for an id that no job can have. */
+export function checkJobId(id: string): void {
+  if (JOB_ID_PATTERN.test(id)) return
+  throw new CrucibleError('usage', `"${id}" is not a valid job id.`, {
+    hint: 'Begin with a letter and write at most 40 of a-z, 0-9 and inner dashes, such as nightly-2027-01-31.',
+  })
+}
 
 /** The submission of a job, or `undefined` without such a job. */
 export async function submissionWithId({ store }: Context, jobId: string): Promise<JobInput | undefined> {
@@ -31,7 +40,8 @@ async function readableSubmission({ store }: Context, jobId: string): Promise<Jo
  * Returns the id of the job for an id, a name, or a prefix of an id. A name means its open job, otherwise its newest, which is noted.
  * Throws `not-found`, or `usage` with the candidates if the text is ambiguous.
  */
-export async function findJob(context: Context, meant: string): Promise<string> {
+export async function findJob(context: Context, asked: string): Promise<string> {
+  const meant = asked.trim()
   if (!isKeyPart(meant)) throw await noSuchJob(context, meant)
   if ((await context.store.head(layout.record(meant, 0))) !== undefined) return meant
   // Its submission may be lost.

@@ -8,6 +8,7 @@ import { readLines } from '../../storage/logs'
 import { hasRecord, surveyRecords } from '../../storage/record'
 import { StoreError, type ObjectStore } from '../../storage/store'
 import type { Context } from '../context'
+import { StoreOutage } from '../store-outage'
 import { readView, noSuchJob } from './read-view'
 
 /** A line of a job's log, with its attempt. Numbers count from 1 in each attempt. @public */
@@ -85,17 +86,20 @@ class LogReader {
 
   async *read(isFollowing: boolean): AsyncGenerator<JobLogLine> {
     const { signal } = this.options
+    const outage = new StoreOutage(this.context)
     while (signal?.aborted !== true) {
       try {
         // Determined before the lines are read, so that no line written before the end is missed.
         if (isFollowing) await this.readRecord()
         const isOver = await this.isAttemptOver()
         yield* this.readNewLines(isOver)
+        outage.end()
         if (isOver && (await this.goOn())) continue
         if (!isFollowing || (isOver && this.isEnd())) return
         await this.askTemporal()
       } catch (error) {
         if (!isFollowing || !(error instanceof StoreError && error.isTransient)) throw error
+        outage.begin(error.message)
       }
       await this.pause()
     }

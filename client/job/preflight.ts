@@ -1,5 +1,5 @@
 /** Problems of a job that can be found before anything is sent: shown by `plan` and `--dry-run`, and refused by `submit`. */
-import { basename } from 'node:path'
+import { basename, posix } from 'node:path'
 import { ACCELERATORS, findAccelerator } from '../../core/accelerators'
 import { isCoded, messageOf } from '../../core/errors'
 import { secretsNeeded, type JobSpec } from '../../core/job/job'
@@ -28,6 +28,7 @@ export async function preflight(
   const problems = [
     ...(problem === undefined ? [] : [problem]),
     ...missingScript(submission, tree),
+    ...missingRequirements(submission, tree),
     ...scriptProblems(spec, scripts),
     ...unknownBackends(
       spec.backends.map(({ backend }) => backend),
@@ -92,6 +93,25 @@ async function packableOf({ spec, directory }: Submission): Promise<{ tree?: Tre
   }
 }
 
+/** The lists of packages that the first command of a job installs, and that are not sent along. */
+function missingRequirements({ spec }: Submission, tree: Tree | undefined): string[] {
+  const [first = ''] = (spec.setup ?? spec.run).split(/\n|&&|;/)
+  const path = /^\s*(?:\S+ -m )?pip3? install (?:[^|<>]* )?(?:-r|--requirement)[ =]([\w./-]+)/.exec(
+    first,
+  )?.[1]
+  if (tree === undefined || path === undefined || path.startsWith('/') || path.startsWith('..')) return []
+  const meant = posix.normalize(path)
+  const isBrought = spec.inputs.some((input) => input.path === meant)
+  if (
+    isBrought ||
+    tree.entries.some(
+      (entry) => entry.path === meant || (entry.kind === 'link' && meant.startsWith(`${entry.path}/`)),
+    )
+  )
+    return []
+  return [`pip installs the packages of ${path}, which is not among the files that are sent along.`]
+}
+
 /** The command's script, if it would be sent along but does not exist. */
 function missingScript({ spec, directory }: Submission, tree: Tree | undefined): string[] {
   // The code of an earlier job ran before.
@@ -111,6 +131,6 @@ function missingScript({ spec, directory }: Submission, tree: Tree | undefined):
   if (tree === undefined || isBehindLink || files.includes(script)) return []
   const near = nearest(script, files) ?? files.find((path) => basename(path) === basename(script))
   return [
-    `The command runs ${script}, which is not among the files that are sent along from ${directory}.${near === undefined ? '' : ` Did you mean ${near}?`}`,
+    `The command runs ${script}, which is not among the files that are sent along from ${directory}.${near === undefined ? ' Another folder is set with workdir.' : ` Did you mean ${near}?`}`,
   ]
 }

@@ -13,7 +13,7 @@ import { readLine } from '../../storage/waiting-line'
 import type { ObjectStore } from '../../storage/store'
 import type { Context } from '../context'
 import { CrucibleError } from '../errors'
-import { storeTrouble } from '../store-trouble'
+import { checkStore, storeTrouble } from '../store-trouble'
 import { readAttempt } from './attempt-documents'
 import { judgeClosed, type Judged } from './closed'
 import { isCutShort, resultOf, statusFromRecord, submissionOf } from './history'
@@ -86,16 +86,18 @@ async function lostOf(
 
 /**
  * The state of a job whose submission cannot be read, from Temporal alone. Throws `not-found` for an unknown job, and `unavailable` if
- * nothing describes it.
+ * nothing describes it, or the place of the store is not this deployment's store.
  */
 async function statusWithoutRecord(
   context: Context,
   jobId: string,
   { entries, unreadable }: RecordSurvey,
 ): Promise<JobStatus> {
+  const isWithoutRecord = entries.length === 0 && unreadable.length === 0
+  if (isWithoutRecord) await checkStore(context)
   const told = await statusInTemporal(context, jobId)
   if (told !== undefined) return told
-  if (entries.length === 0 && unreadable.length === 0) throw await noSuchJob(context, jobId)
+  if (isWithoutRecord) throw await noSuchJob(context, jobId)
   const names = unreadable.length === 0 ? ['record/000000.json'] : unreadable
   throw new CrucibleError('unavailable', `${gapsInWords(names)} Temporal does not know ${jobId} either.`, {
     hint: '`crucible logs`, `crucible artifacts` and `crucible checkpoints` show what else is stored.',

@@ -4,7 +4,7 @@ import { TypedSearchAttributes } from '@temporalio/common'
 import { makeJobId } from '../../core/ids'
 import { codeDigest, type JobSpec } from '../../core/job/job'
 import type { JobInput, JobSource } from '../../core/messages'
-import { JOB_ID_PATTERN, jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
+import { jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/queues'
 import { isStoredAlike } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { putRecord, readRecords } from '../../storage/record'
@@ -20,6 +20,7 @@ import { SECOND_MS } from '../../core/time/time'
 import { withLimit } from '../deadline'
 import { CrucibleError, GRPC, grpcCodeOf, isTemporals, toCrucibleError } from '../errors'
 import { sourceOf } from './go-on'
+import { checkJobId } from './find-job'
 import { submissionOf } from './history'
 import { uiUrlOf } from './read-view'
 import { secretsOf, secretWarnings } from './secrets'
@@ -65,7 +66,7 @@ export interface Submitted {
 export async function submit(context: Context, submission: Submission): Promise<Submitted> {
   const { store, config } = context
   const { spec, from, isFresh = false } = submission
-  if (submission.id !== undefined) checkId(submission.id)
+  if (submission.id !== undefined) checkJobId(submission.id)
   const secrets = secretsOf(context, spec)
   // Requested before anything is written anywhere.
   const client = await context.temporal()
@@ -108,13 +109,6 @@ async function freshId({ store }: Context, name: string): Promise<string> {
     const id = makeJobId(name, randomInt)
     if ((await store.head(layout.record(id, 0))) === undefined) return id
   }
-}
-
-function checkId(id: string): void {
-  if (JOB_ID_PATTERN.test(id)) return
-  throw new CrucibleError('usage', `"${id}" is not a valid job id.`, {
-    hint: 'Begin with a letter and write at most 40 of a-z, 0-9 and inner dashes, such as nightly-2027-01-31.',
-  })
 }
 
 async function codeFor({ store }: Context, { directory, from, spec }: Submission): Promise<Code> {

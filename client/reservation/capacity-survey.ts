@@ -6,7 +6,7 @@ import type { PurchaseRule } from '../../core/reservation/reserving'
 import type { CapacitySurvey } from '../../core/reservation/activities'
 import type { Context } from '../context'
 import { checkSameDeployment } from '../deployment'
-import { errorFromFailure, toCrucibleError } from '../errors'
+import { CrucibleError, errorFromFailure, toCrucibleError } from '../errors'
 import { untaken } from '../workers'
 
 /**
@@ -37,7 +37,13 @@ export async function surveyCapacity(
     throw await untaken(context, backendQueue(backend), {
       absent,
       command: `crucible worker ${backend}`,
+      details: { unservedBackend: backend },
       cause: error,
     })
   }
+}
+
+/** Whether an error says that no worker of a backend answers, while the server does. */
+export function isUnserved(error: unknown): boolean {
+  return error instanceof CrucibleError && error.details['unservedBackend'] !== undefined
 }

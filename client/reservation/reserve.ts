@@ -51,6 +51,7 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
   const { store, config } = context
   const { wish, rule, purpose, webhook } = request
   if (request.id !== undefined) checkId(request.id)
+  const url = webhook === undefined ? undefined : checkedUrl(webhook)
   const client = await context.temporal()
   await checkSameDeployment(context, client)
   const reservationId = request.id ?? makeReservationId(randomInt)
@@ -70,9 +71,9 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
     throw new CrucibleError('usage', `A different reservation ${reservationId} already exists.`, {
       hint: 'Ids are never reused: choose another one, or leave it out for a generated id.',
     })
-  if (webhook !== undefined) {
+  if (url !== undefined) {
     const key = await ensureDeploymentKey(config.home.secretKeyFile)
-    await putWebhook(store, key, { id: reservationId, url: checkedUrl(webhook) })
+    await putWebhook(store, key, { id: reservationId, url })
   }
   const workflowId = reservationWorkflowId(reservationId)
   // Whether a reservation is over. Temporal forgets a closed workflow after a while, and would start it again.

@@ -18,6 +18,7 @@ import type { MicroUsd } from '../../core/money/money'
 import { CrucibleError, isTemporals, toCrucibleError } from '../errors'
 import { noteGaps } from '../job/list-gaps'
 import { gapsInWords } from '../job/view'
+import { checkStore } from '../store-trouble'
 import { UPDATE_LIMIT_MS } from '../updates'
 
 /** State of a reservation. Without a workflow that answers, unknown values are null. @experimental */
@@ -42,6 +43,7 @@ export interface ReservationView {
  */
 export async function listReservations(context: Context): Promise<KnownReservation[]> {
   const ids = await reservationIds(context.store)
+  if (ids.length === 0) await checkStore(context)
   const gaps = new Gaps()
   const views = await eachOf(ids, (id) => readReservation(context, id, gaps))
   noteGaps(context, gaps)

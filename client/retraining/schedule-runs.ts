@@ -29,6 +29,7 @@ import { CrucibleError, isTemporals, toCrucibleError } from '../errors'
 import { permitted } from './permits'
 import { handleOf, heldSchedule, type ScheduleState } from './schedule-handles'
 import { noteGaps } from '../job/list-gaps'
+import { checkStore } from '../store-trouble'
 import { checkSchedule, currentOf } from './schedules'
 import { UPDATE_LIMIT_MS } from '../updates'
 
@@ -49,6 +50,7 @@ export interface ScheduleSummary {
  */
 export async function listSchedules(context: Context): Promise<ScheduleSummary[]> {
   const names = await scheduleNames(context.store)
+  if (names.length === 0) await checkStore(context)
   const gaps = new Gaps()
   const found = await eachOf(names, async (name) => {
     const newest = (await surveyRevisions(context.store, name, gaps)).at(-1)

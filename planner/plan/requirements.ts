@@ -1,7 +1,7 @@
 import { defined } from '../../core/defined'
 import { formatCardMemory } from '../../core/gpu-memory'
 import { formatUsd, MICRO_USD_PER_USD, type MicroUsd } from '../../core/money/money'
-import type { Offer } from '../../core/offer'
+import { regionOf, type Offer } from '../../core/offer'
 import type { RejectionCode } from '../../core/job/plan'
 import { wantsGpu, type ResourceRequest } from '../../core/resources'
 import { DAY_MS, formatDuration, HOUR_MS, MINUTE_MS } from '../../core/time/time'
@@ -80,7 +80,7 @@ export const REQUIREMENTS: Readonly<Partial<Record<RejectionCode, Requirement>>>
   },
   region: {
     without: (request) => ({ ...request, spec: omit(request.spec, 'regions') }),
-    change: ({ region, place }) => `regions: [${region ?? place}]`,
+    change: (offer) => `regions: [${regionOf(offer)}]`,
   },
   isolation: {
     without: (request) => withSpec(request, { isolation: 'community' }),

@@ -6,6 +6,7 @@ import { BackendError, failureOf } from '../../backends/errors'
 import type { LaunchOutcome } from '../../core/activities'
 import type { MachineHandle } from '../../core/handle'
 import type { Order } from '../../core/job/plan'
+import { Ages } from '../../core/time/ages'
 import { patient } from '../support/patience'
 import { chosen } from '../support/selection'
 import { until } from '../support/until'
@@ -71,8 +72,9 @@ describe.each(CASES)('an answer of $name with $fault', ({ site, fault: faultName
     await h.dispose()
   })
 
+  const ages = new Ages({ now: Date.now, monotonicMs: () => performance.now() })
   const launch = (next: Order): Promise<LaunchOutcome> =>
-    sendOnce({ backend, store: h.store, now: Date.now }, next, patiently().signal)
+    sendOnce({ backend, store: h.store, now: Date.now, ages }, next, patiently().signal)
 
   async function launched(next: Order): Promise<MachineHandle> {
     const outcome = await launch(next)

@@ -71,7 +71,7 @@ checkpoint:
       )
     }
     writeFileSync(join(folder, 'second.py'), '')
-    expect((await init(folder)).stderr).toContain('shows no Python script')
+    expect((await init(folder)).stderr).toMatch(/Nothing shows which program of .*hello\.py, .*second\.py: `crucible init SCRIPT`/s)
   })
 
   it.each([

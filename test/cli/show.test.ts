@@ -204,10 +204,11 @@ describe('a job for people', () => {
     ])
   })
 
-  it('says why it is where it is, the image that had to be replaced included', () => {
-    const note = "the job's previous image, ami-1, no longer exists; ami-2 replaces it"
-    expect(shown({ placementReasons: ['$0.30/h', note] })).toContain(`chosen for | $0.30/h; ${note}`)
-    expect(shown({ placementReasons: [note], state: 'succeeded' }).join()).not.toContain(note)
+  it('says for what its machine was chosen while it starts, and not on every later call', () => {
+    const placementReasons = ['$0.30/h', 'not interruptible']
+    expect(shown({ placementReasons, state: 'provisioning' })).toContain('chosen for | $0.30/h')
+    for (const state of ['running', 'succeeded'] as const)
+      expect(shown({ placementReasons, state }).join()).not.toContain('chosen for')
   })
 })
 

@@ -84,7 +84,7 @@ env:
     ],
     [
       'run: x\nreservation: res ranker',
-      '2:14: reservation is not the id of a reservation. Write, for example, reservation: res-ranker.',
+      '2:14: reservation "res ranker" is not the id of a reservation. Write, for example, reservation: res-ranker.',
     ],
     // Resources
     [
@@ -120,7 +120,7 @@ env:
     ['run: x\nduration: 0s', '2:11: duration "0s" is too small. Write at least 1s.'],
     [
       'run: x\nduration: 10h on A1000',
-      '2:11: duration the training speed of "A1000" is unknown. Write the duration on a GPU type whose speed is known, such as A100.',
+      '2:11: duration names "A1000", a GPU type of unknown training speed. Write the duration on a GPU type whose speed is known, such as A100.',
     ],
     [
       'run: x\nduration: 10h on',
@@ -322,7 +322,7 @@ env:
     ],
     [
       'run: x\nimage: y\nimage_login: {username: "me and you", password: TOKEN}',
-      '3:25: image_login.username must be the name of a user, without spaces. Write, for example, username: team-robot.',
+      '3:25: image_login.username must be the name of a user, without spaces, but is "me and you". Write, for example, username: team-robot.',
     ],
     // Names that every object has
     [

@@ -146,6 +146,7 @@ async function quota(cli: Cli, account: Account, { yes, dryRun }: Options): Prom
     throw new CrucibleError('usage', 'Nothing was requested.', {
       hint: 'Pass --yes to send the request, or --dry-run to only show it.',
     })
+  if (isWanted === false && isAskable && dryRun !== true) return cli.refused('Nothing was requested.')
   const now = (isWanted === true ? await setup.askForQuotas?.({ signal }) : undefined) ?? quotas
   cli.out.json({ quotas: now })
   if (isWanted === true) tellQuotas(cli, account, now)

@@ -98,7 +98,7 @@ async function runningMachine(cli: Cli, id: string): Promise<MachineHandle> {
       note(`Waiting up to ${formatDuration(CHECKPOINT_LIMIT_MS)} for the first checkpoint of ${id}.`)
       continue
     }
-    if (isFinal(state)) throw new CrucibleError('failed', `${id} has no machine now: it is ${state}.`)
+    if (isFinal(state)) throw new CrucibleError('failed', `${id} has no machine: it is over (${state}).`)
     note(`${id} is ${state}; waiting until it runs on a machine.`)
   }
   const waited = formatDuration(MACHINE_LIMIT_MS)

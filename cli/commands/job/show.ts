@@ -5,7 +5,6 @@ import { readView } from '../../../client/job/read-view'
 import { watchJob } from '../../../client/job/watch'
 import { viewWithoutStore } from '../../../client/job/without-store'
 import { trackerName } from '../../../core/beat-parts'
-import { isFinal } from '../../../core/job/job'
 import { formatUsd } from '../../../core/money/money'
 import { formatDuration, formatInstant } from '../../../core/time/time'
 import { isLineMessage, lineInWords } from '../../../core/job/waiting'
@@ -16,12 +15,14 @@ import { examples } from '../../examples'
 import type { Output } from '../../kit/output'
 import {
   age,
+  asKnown,
   attemptReason,
   attemptTime,
   checkpointState,
   count,
   knownStep,
   lossInWords,
+  NOT_LIVE,
   NOTHING,
   plural,
   progressInWords,
@@ -81,8 +82,9 @@ function renderWhole(cli: Cli, view: JobView): void {
   for (const line of lines.length === 0 ? [] : ['', ...lines]) cli.out.line(line)
 }
 
-function briefly({ state, reason, message, progress }: JobView): string {
-  return `${state} (${reason}) ${progressInWords(progress)} ${message}`
+function briefly(view: JobView): string {
+  const { state, reason, message, progress } = view
+  return asKnown(view, `${state} (${reason}) ${progressInWords(progress)} ${message}`)
 }
 
 /** A job as a person sees it. */
@@ -92,9 +94,7 @@ export function render(out: Output, view: JobView, nowMs: number): void {
   out.prose(view.message)
   if (view.waiting !== null && !isLineMessage(view.message)) out.line(`Queue: ${lineInWords(view.waiting)}.`)
   if (view.trouble !== null) out.prose(paint.yellow(troubleInWords(view.trouble, nowMs)))
-  if (!view.isLive) {
-    out.prose(paint.yellow('The workflow is not responding; showing the last recorded state.'))
-  }
+  if (!view.isLive) out.prose(paint.yellow(NOT_LIVE))
   out.line()
   for (const [name, value] of facts(view, { nowMs, paint }))
     out.prose(`  ${paint.dim(name.padEnd(10))}  ${value}`, FACT_INDENT)
@@ -186,7 +186,8 @@ function facts(
         ? undefined
         : `the provider may interrupt this machine soon; warned since ${formatInstant(leaveSinceMs)}`,
     ],
-    ['chosen for', isFinal(view.state) ? undefined : view.placementReasons.join('; ') || undefined],
+    // Later, `crucible why` and the events have the reasons.
+    ['chosen for', view.state === 'provisioning' ? view.placementReasons[0] : undefined],
     ['Temporal', view.uiUrl ?? undefined],
   ]
   return all.filter((fact): fact is [string, string] => fact[1] !== undefined)

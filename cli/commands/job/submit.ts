@@ -72,7 +72,7 @@ async function run(cli: Cli, given: JobArguments, options: Options): Promise<voi
   if (expectation !== undefined) {
     showExpected(cli, submission.spec, { expectation, isNote: options.follow === true })
     const isAgreed = await isSubmissionAgreed(cli, expectation, options.yes === true)
-    if (!isAgreed) return cli.out.line('Nothing was submitted.')
+    if (!isAgreed) return cli.refused('Nothing was submitted.')
   }
   const { submit } = require('../../../client/job/submit') as typeof submitting
   const answer = await submit(cli.context(), submission)

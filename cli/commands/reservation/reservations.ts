@@ -5,12 +5,12 @@ import type * as preflight from '../../../client/job/preflight'
 import type * as clientViews from '../../../client/reservation/views'
 import type * as clientReserve from '../../../client/reservation/reserve'
 import type * as clientSchedules from '../../../client/retraining/planned-runs'
-import { CrucibleError } from '../../../client/errors'
+import { CrucibleError, toCrucibleError } from '../../../client/errors'
 import { defined } from '../../../core/defined'
 import { RESERVATION_KINDS, type CapacityRequest } from '../../../core/reservation/reservation'
 import { SHARE_DEFAULT, SHARES } from '../../../core/reservation/hold'
 import type { PurchaseRule } from '../../../core/reservation/reserving'
-import { DAY_MS, HOUR_MS } from '../../../core/time/time'
+import { DAY_MS, formatInstant, HOUR_MS } from '../../../core/time/time'
 import { countArgument, durationArgument, instantOf, moneyArgument, timeArgument } from '../../kit/arguments'
 import type { Deadline } from '../../../intake/units'
 import { checkOptions } from '../../kit/action-options'
@@ -18,7 +18,7 @@ import type { Cli } from '../../cli'
 import { tellGaps } from '../../kit/gaps'
 import { examples } from '../../examples'
 import type * as calendars from '../../reservation/calendar'
-import { surveysOf, withFreshPlaces } from '../../reservation/surveys'
+import { surveysOf, tellUnseen, withFreshPlaces } from '../../reservation/surveys'
 import type * as telling from '../../reservation/subcommands'
 import type { Options } from '../../reservation/subcommands'
 import type * as texts from '../../reservation/text'
@@ -242,7 +242,7 @@ function wishOf(cli: Cli, options: Options): CapacityRequest {
   checkKind(options)
   if (kind === 'prepaid' && durationMs === undefined)
     throw new CrucibleError('usage', 'Prepaid capacity needs a duration.', { hint: 'Such as --for 4d.' })
-  return {
+  const wish: CapacityRequest = {
     backend,
     kind,
     types: type,
@@ -254,6 +254,27 @@ function wishOf(cli: Cli, options: Options): CapacityRequest {
     regions: region,
     zones: zone,
   }
+  checkTimes(wish, cli.now())
+  return wish
+}
+
+/** Refuses times between which nothing fits: the search would go on in vain. */
+function checkTimes(
+  { earliestStartAtMs, latestStartAtMs, latestEndAtMs, durationMs = 0 }: CapacityRequest,
+  nowMs: number,
+): void {
+  const startAtMs = Math.max(nowMs, earliestStartAtMs ?? nowMs)
+  const start = earliestStartAtMs === startAtMs ? '--from' : 'now'
+  if (latestStartAtMs !== undefined && latestStartAtMs < startAtMs)
+    throw new CrucibleError('usage', `--start-by ${formatInstant(latestStartAtMs)} is before ${start}.`, {
+      hint: 'Write a later time.',
+    })
+  if (latestEndAtMs !== undefined && latestEndAtMs < startAtMs + durationMs)
+    throw new CrucibleError(
+      'usage',
+      `--end-by ${formatInstant(latestEndAtMs)} leaves too little time after ${start}.`,
+      { hint: `Write ${formatInstant(startAtMs + durationMs)} or later.` },
+    )
 }
 
 function ruleOf(cli: Cli, options: Options): PurchaseRule {
@@ -288,6 +309,7 @@ async function reserve(cli: Cli, options: Options): Promise<void> {
     })
   if (rule.searchUntilAtMs === undefined && wish.latestStartAtMs === undefined)
     rule.searchUntilAtMs = cli.now() + SEARCH_MS
+  await checkWish(cli, wish, rule)
   const { purpose, id, notify: webhook } = options
   const reserved = await client.reserve(cli.context(), { wish, rule, purpose, id, webhook })
   cli.out.json({ ...reserved })
@@ -296,6 +318,17 @@ async function reserve(cli: Cli, options: Options): Promise<void> {
   cli.out.line(
     cli.asCalled(`${what}: ${reserved.id}. See it with \`crucible reservations show ${reserved.id}\`.`),
   )
+}
+
+/** Asks a worker before a search begins that nothing can satisfy. A worker that does not answer stops no search. */
+async function checkWish(cli: Cli, wish: CapacityRequest, rule: PurchaseRule): Promise<void> {
+  try {
+    await surveying().surveyCapacity(cli.context(), wish.backend, { wish, rule })
+  } catch (error) {
+    const known = toCrucibleError(error)
+    if (known.kind === 'usage') throw known
+    cli.out.warn(cli.asCalled(`The search begins unchecked: ${known.message}`))
+  }
 }
 
 async function calendar(cli: Cli, { backend, weeks, ical }: Options): Promise<void> {
@@ -311,6 +344,7 @@ async function calendar(cli: Cli, { backend, weeks, ical }: Options): Promise<vo
   const { plannedRuns } = require('../../../client/retraining/planned-runs') as typeof clientSchedules
   const runs = await plannedRuns(context, toMs)
   const incomplete = tellGaps(cli, context.gaps)
+  tellUnseen(cli, surveys)
   const lines = calendarLines({ statuses, owned, runs }, cli.now()).filter(
     ({ startsAtMs, endsAtMs }) => startsAtMs < toMs && (endsAtMs ?? Infinity) > fromMs,
   )

@@ -254,7 +254,7 @@ async function remove(cli: Cli, name: string, isSure: boolean): Promise<void> {
   if (isAgreed === undefined) {
     throw new CrucibleError('usage', 'Deleting a schedule needs a confirmation.', { hint: 'Add --yes.' })
   }
-  if (!isAgreed) return done(cli, { name, isDeleted: false }, 'Nothing was deleted.')
+  if (!isAgreed) return cli.refused('Nothing was deleted.')
   await schedules.deleteSchedule(cli.context(), name)
   done(
     cli,

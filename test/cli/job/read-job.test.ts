@@ -244,7 +244,7 @@ describe('what is no job', () => {
     ['a file that is not there', ['job.yaml'], /There is no file job.yaml here/],
     ['a file whose name is not UTF-8', ['caf\uFFFD.yaml'], /name of caf.\.yaml is not UTF-8.* Rename it/],
     ['another kind of file', ['HOME/notes.txt'], /neither a job file/],
-    ['arguments for a job file', ['HOME/job.yaml', '--', 'x'], /require a script/],
+    ['arguments for a job file', ['HOME/job.yaml', '--', 'x'], /Only a script takes arguments.*: x\.$/],
     ['a folder', ['HOME'], /is a folder/],
     ['a variable without a value', ['HOME/job.yaml', '--env', 'X'], /not a name and a value/],
   ])('%s', async (_what, args, complaint) => {

@@ -8,7 +8,7 @@ import numbers
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
-from typing import AbstractSet as Set, Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, AbstractSet as Set, Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
 
 from truffle.errors import UsageError
 
@@ -116,6 +116,15 @@ class Requirements:
     inputs: Optional[Union[Mapping[str, str], Sequence[Union[str, Mapping[str, str]]]]] = None
     outputs: Optional[Texts] = None
     require_outputs: Optional[bool] = None
+
+    if not TYPE_CHECKING:
+
+        def __new__(cls, *_args: Any, **given: Any) -> Requirements:
+            """Raises `UsageError` for an unknown name."""
+            for name in given:
+                if name not in cls.__dataclass_fields__:
+                    raise unknown("requirement", name, cls.__dataclass_fields__)
+            return super().__new__(cls)
 
     def __post_init__(self) -> None:
         hints = checks.hints_of(Requirements)
