@@ -6,8 +6,9 @@ import { parseLogLine } from '../../intake/documents'
 import { layout } from '../../storage/layout'
 import { readLines } from '../../storage/logs'
 import { hasRecord, surveyRecords } from '../../storage/record'
-import { StoreError, type ObjectStore } from '../../storage/store'
+import type { ObjectStore } from '../../storage/store'
 import type { Context } from '../context'
+import { toCrucibleError } from '../errors'
 import { StoreOutage } from '../store-outage'
 import { readView, noSuchJob } from './read-view'
 
@@ -93,13 +94,15 @@ class LogReader {
         if (isFollowing) await this.readRecord()
         const isOver = await this.isAttemptOver()
         yield* this.readNewLines(isOver)
-        outage.end()
         if (isOver && (await this.goOn())) continue
-        if (!isFollowing || (isOver && this.isEnd())) return
-        await this.askTemporal()
+        const isEnd = !isFollowing || (isOver && this.isEnd())
+        if (!isEnd) await this.askTemporal()
+        outage.end()
+        if (isEnd) return
       } catch (error) {
-        if (!isFollowing || !(error instanceof StoreError && error.isTransient)) throw error
-        outage.begin(error.message)
+        const { kind, message } = toCrucibleError(error)
+        if (!isFollowing || kind !== 'unavailable') throw error
+        outage.begin(message)
       }
       await this.pause()
     }
@@ -147,9 +150,9 @@ class LogReader {
   private async askTemporal(): Promise<void> {
     const nowMs = this.context.now()
     if (nowMs - this.askedTemporalAtMs < ASK_TEMPORAL_EVERY_MS) return
-    this.askedTemporalAtMs = nowMs
-    // Reported by the server: a record without an end cannot be final.
+    // Reported by the server: a record without an end cannot be final. An emptied store is noticed here too, until it is back.
     if (isFinal((await readView(this.context, this.jobId)).state)) this.isJobOver = true
+    this.askedTemporalAtMs = nowMs
   }
 
   private async pause(): Promise<void> {

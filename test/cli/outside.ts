@@ -37,6 +37,7 @@ export class World {
     TERM: 'xterm',
   }
   readonly signals = new EventEmitter()
+  nowMs = NOW
   /** The file that Node runs. */
   script = '/usr/local/bin/crucible'
 
@@ -61,7 +62,7 @@ export class World {
       stderr,
       signals: this.signals,
       exit: () => {},
-      now: () => NOW,
+      now: () => this.nowMs,
     }
     return { outside, stdout, stderr }
   }

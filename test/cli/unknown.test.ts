@@ -1,3 +1,5 @@
+import { mkdirSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { ServiceError, WorkflowNotFoundError, type Client } from '@temporalio/client'
 import { Context } from '../../client/context'
@@ -16,6 +18,11 @@ import { putWaiter } from '../../storage/waiting-line'
 import { StoreError, type ObjectStore } from '../../storage/store'
 import { ClientWorld, JOB, machineOf, NOW, SPEC, statusOf } from '../client/world'
 import { SPEC_BY_HAND } from '../workflows/retraining'
+import { Cli, type Outside } from '../../cli/cli'
+import { exitCodeOf, follow } from '../../cli/job/follow'
+import { runCli } from '../../cli/run'
+import { chosen } from '../support/selection'
+import { until } from '../support/until'
 import { World } from './outside'
 
 /**
@@ -203,8 +210,9 @@ const CASES: Case[] = [
   },
 ]
 
-type Outage = 'nothing' | 'the store' | 'Temporal' | 'the worker'
-const OUTAGES: Outage[] = ['nothing', 'the store', 'Temporal', 'the worker']
+type Outage = 'nothing' | 'the store' | 'the disk of the store' | 'Temporal' | 'the worker'
+const OUTAGES: Outage[] = ['nothing', 'the store', 'the disk of the store', 'Temporal', 'the worker']
+const isOfStore = (outage: Outage): boolean => outage === 'the store' || outage === 'the disk of the store'
 
 const attributes = (values: Record<string, string>) => ({
   typedSearchAttributes: { get: ({ name }: { name: string }) => values[name] },
@@ -330,6 +338,11 @@ function play(outage: Outage, held: Held | undefined): void {
     .mockImplementation(() => (outage === 'Temporal' ? Promise.reject(none) : Promise.resolve(client)))
   if (outage === 'the store')
     jest.spyOn(Context.prototype, 'store', 'get').mockReturnValue(storeAway(world.store.url))
+  // An empty mount point is left.
+  if (outage === 'the disk of the store') {
+    renameSync(join(world.folder, 'store'), join(world.folder, 'unmounted'))
+    mkdirSync(join(world.folder, 'store'))
+  }
 }
 
 type Document = Record<string, unknown> & {
@@ -398,7 +411,7 @@ describe.each(CASES)('a job that $name', ({ prepare, held, truth, isLost = false
 
 async function checkShow(outage: Outage, truth: Truth): Promise<void> {
   const [document, text] = [await cli.run('show', JOB, '--json'), await cli.run('show', JOB)]
-  if (outage === 'the store') {
+  if (isOfStore(outage)) {
     expect([document.exitCode, text.exitCode]).toEqual([EXIT_CODES.unavailable, EXIT_CODES.unavailable])
     return
   }
@@ -420,7 +433,7 @@ async function checkOthers(outage: Outage, truth: Truth): Promise<void> {
   for (const command of ['events', 'logs', 'checkpoints', 'artifacts', 'why']) {
     for (const flags of [[], ['--json']]) {
       const { exitCode, stdout, stderr } = await cli.run(command, JOB, ...flags)
-      if (outage === 'the store') {
+      if (isOfStore(outage)) {
         expect({ command, exitCode }).toEqual({ command, exitCode: EXIT_CODES.unavailable })
         continue
       }
@@ -443,7 +456,7 @@ describe('the money and capacity of a deployment', () => {
     const revision = { revision: 1, atMs: SUBMITTED, by: 'ada', kind: 'created', input }
     await putRevision(world.store, revision as unknown as ScheduleRevision)
     play(outage, undefined)
-    const isAway = outage === 'the store' || outage === 'Temporal'
+    const isAway = isOfStore(outage) || outage === 'Temporal'
 
     const budget = await cli.run('budget', '--json', '--month', '2026-11')
     if (outage === 'nothing')
@@ -459,10 +472,14 @@ describe('the money and capacity of a deployment', () => {
         reservations: [{ id: 'res-a', state: null, spentMicroUsd: null, trouble: expect.any(String) }],
       })
 
+    const costs = await cli.run('costs')
+    expect(costs.exitCode).toBe(isOfStore(outage) ? EXIT_CODES.unavailable : 0)
+
     const list = await cli.run('schedule', 'list', '--json')
     const show = await cli.run('schedule', 'show', 'ranker', '--json')
-    if (outage === 'the store') {
-      expect([list.exitCode, show.exitCode]).toEqual([EXIT_CODES.unavailable, EXIT_CODES.unavailable])
+    if (isOfStore(outage)) {
+      expect(list.exitCode).toBe(EXIT_CODES.unavailable)
+      expect(show.exitCode).not.toBe(0)
       return
     }
     const isUnknown = outage === 'Temporal'
@@ -478,5 +495,74 @@ describe('the money and capacity of a deployment', () => {
     })
     const text = (await cli.run('schedule', 'show', 'ranker')).stdout
     expect(text.includes('No run is active.')).toBe(!isUnknown)
+  })
+})
+
+describe('a deployment in which nothing was reserved', () => {
+  it.each(OUTAGES)('says so, or that it is unknown, with %s away', async (outage) => {
+    play(outage, undefined)
+    const { stdout, stderr, exitCode } = await cli.run('reservations', 'list')
+    // The worker of a backend that a deployment does not have never answers.
+    if (outage === 'nothing' || outage === 'the worker') {
+      expect({ stdout, exitCode }).toEqual({
+        exitCode: 0,
+        stdout: expect.stringMatching(/^Nothing was reserved with Crucible/),
+      })
+      expect(stderr).toMatch(/^Not seen: reservations of ec2 that were bought elsewhere: No worker of ec2/)
+    } else expect({ exitCode, stdout }).toEqual({ exitCode: EXIT_CODES.unavailable, stdout: '' })
+  })
+})
+
+const FOLLOWERS: [string, (outside: Outside) => Promise<number>][] = [
+  ['show --watch', (outside) => runCli(['show', JOB, '--watch'], outside)],
+  ['logs --follow', (outside) => runCli(['logs', JOB, '--follow'], outside)],
+  [
+    'submit --follow',
+    async (outside) => {
+      const followed = new Cli(outside, false)
+      const view = await follow(followed, JOB)
+      await followed.close()
+      return exitCodeOf(view!)
+    },
+  ],
+]
+const THROUGH = FOLLOWERS.flatMap(([name, run]) => OUTAGES.slice(1).map((outage) => ({ name, run, outage })))
+/** Each command, and each outage. */
+const SOME = THROUGH.filter((_, index) => index % 5 === 0 || index === 2)
+
+describe.each(chosen(THROUGH, SOME))('$name of a job', ({ name, run, outage }) => {
+  it(`says what it does not know with ${outage} away, goes on afterwards, and ends as the job does`, async () => {
+    const running = CASES.find((one) => one.name === 'runs')!
+    await running.prepare()
+    await world.chunk(1, [1])
+    play('nothing', running.held)
+    const { outside, stdout, stderr } = cli.outside()
+    const said = (): string => `${stdout.text}${stderr.text}`
+    const ended = run(outside)
+    await until(() =>
+      name === 'logs --follow' ? /1\.1/.test(said()) : said().includes('running (training)'),
+    )
+    play(outage, running.held)
+    const isLog = name === 'logs --follow'
+    // The log is in the store alone.
+    const isTold = isOfStore(outage) || !isLog
+    const mark = isOfStore(outage) ? 'the store does not answer' : 'The workflow is not responding.'
+    if (isTold)
+      await until(() => {
+        cli.nowMs += 1_000
+        return said().includes(mark)
+      })
+    expect(said()).not.toMatch(/succeeded|failed|cancelled|provisioning/)
+    jest.restoreAllMocks()
+    if (outage === 'the disk of the store') {
+      rmSync(join(world.folder, 'store'), { recursive: true })
+      renameSync(join(world.folder, 'unmounted'), join(world.folder, 'store'))
+    }
+    const over = CASES.find((one) => one.name === 'failed')!
+    await over.prepare()
+    play('nothing', over.held)
+    expect(await ended).toBe(name === 'submit --follow' ? EXIT_CODES.failed : 0)
+    if (!isLog) expect(said()).toMatch(/failed/)
+    if (isOfStore(outage)) expect(said().split('The store answers again.')).toHaveLength(2)
   })
 })

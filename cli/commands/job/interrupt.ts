@@ -122,7 +122,10 @@ async function askCloud(
   })
   if (answer.ok) return ((await answer.json()) as { noticeMs: number | null }).noticeMs
   const { error } = (await answer.json()) as { error: string }
-  throw new CrucibleError('failed', `The small cloud refuses: ${error.replace(/^Error: /, '')}.`)
+  const isSpotNeeded = error.includes('is not a spot instance')
+  throw new CrucibleError('failed', `The small cloud refuses: ${error.replace(/^Error: /, '')}.`, {
+    ...(isSpotNeeded && { hint: 'Submit the job with --interruptible --backend ec2:spot.' }),
+  })
 }
 
 /** Refuses a machine that its provider never takes back before anything is waited for. */
