@@ -121,10 +121,14 @@ function resumeInWords({ canResume: { value, how, missing } }: Findings): string
   return `${RESUMES[value]}${lacking}${option}`
 }
 
+/** A model below one MiB needs no figures. */
+const LEAST_GIB = 1 / 1024
+
 /** `at least 18 GiB a GPU` of an unsure range; `18 to 25 GiB a GPU: weights 6.4, gradients 3.2, optimizer 6.4, activations 1.5`; MiB for small models. */
 function memoryInWords({ memory, gpuUse }: Findings): string {
   const { value } = memory
   if (value === null) return NOTHING
+  if (value.highGiB < LEAST_GIB) return 'less than 1 MiB'
   const [unit, perGiB] = value.highGiB < 1 ? ['MiB', 1024] : ['GiB', 1]
   const digits = (gib: number): string => String(Number((gib * perGiB).toPrecision(2)))
   const { weights, gradients, optimizer, activations } = value.components

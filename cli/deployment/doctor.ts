@@ -123,7 +123,9 @@ async function checkPython({ python }: Patient): Promise<CheckFinding[]> {
   const remedy = `Install Python ${PYTHON_MIN.join('.')} or newer, or set CRUCIBLE_LOCAL_PYTHON to one; only machines of this host need it.`
   try {
     const program = 'import platform; print(platform.python_version())'
-    const { stdout } = await promisify(execFile)(python, ['-c', program], { timeout: 10 * SECOND_MS })
+    // The current folder may be gone, which says nothing about Python.
+    const options = { timeout: 10 * SECOND_MS, cwd: python.includes('/') ? undefined : '/' }
+    const { stdout } = await promisify(execFile)(python, ['-c', program], options)
     const version = stdout.trim()
     return [
       isAtLeast(version, PYTHON_MIN)

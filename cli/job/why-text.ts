@@ -174,7 +174,7 @@ export function showOffer(out: Output, explained: OfferExplained): void {
     return
   }
   out.line(
-    `${out.paint.bold(name)}: about ${usd(costMicroUsd)} in ${formatDuration(durationMs)}, place ${rank} of ${rowsTotal}`,
+    `${out.paint.bold(name)}: about ${usd(costMicroUsd)} in ${formatDuration(durationMs)}, rank ${rank} of ${rowsTotal}`,
   )
   showArithmetic(out, explained.arithmetic)
   list(out, 'For it', explained.reasons)

@@ -217,7 +217,7 @@ function hasAny(has: string | undefined, wanted: readonly string[]): boolean {
 
 function notAble(offer: Offer, capabilities: Capabilities, request: PlanRequest): Against | undefined {
   if (request.spec.image !== undefined && capabilities.imageRunner === 'none') {
-    return against('image', `${offer.backend} runs no container images (capability \`imageRunner: none\`)`)
+    return against('image', `${offer.backend} runs no container images`)
   }
   const { remainingMicroUsd, spec } = request
   const isBilledOn = capabilities.billsUntil === 'terminate' && remainingMicroUsd !== undefined

@@ -180,9 +180,9 @@ export function verdictInputs(
       ledger &&
         policy &&
         [
-          `${ledger.interruptions} of ${policy.interruptionsMax} interruptions used before`,
-          `${ledger.failures} of ${policy.failuresMax} program failures`,
-          `${ledger.unclassified} of ${policy.unclassifiedMax} unexplained failures in a row`,
+          `interruptions before: ${ledger.interruptions} of ${policy.interruptionsMax} allowed`,
+          `failures of the program: ${ledger.failures} of ${policy.failuresMax} allowed`,
+          `failures of unknown cause in a row: ${ledger.unclassified} of ${policy.unclassifiedMax} allowed`,
         ].join(', '),
     ],
     [

@@ -115,13 +115,16 @@ class S3Granter implements Granter {
   #explained(error: unknown): StoreError {
     const told = s3ErrorOf(error, 'get credentials for machines from the token service')
     if (told.isTransient) return told
-    const remedy =
-      this.#roleArn === undefined
+    const { message } = error as Error
+    const isOfRoot = /root account/i.test(message)
+    const remedy = isOfRoot
+      ? 'Give the workers the keys of a user or a role instead of those of the root account.'
+      : this.#roleArn === undefined
         ? 'Name a role for machines in CRUCIBLE_GRANT_ROLE (`crucible setup aws` makes one and prints the setting), or run workers with the keys of a user who may call sts:GetFederationToken.'
         : `Let Crucible take on ${this.#roleArn} (sts:AssumeRole, and the role's trust policy).`
     // The store's remedies for permissions do not apply here.
-    const { message } = error as Error
-    return new StoreError(`The token service gives no credentials for machines: ${message}. ${remedy}`, {
+    const why = message.replace(/\.+$/, '')
+    return new StoreError(`The token service gives no credentials for machines: ${why}. ${remedy}`, {
       isTransient: false,
       code: told.code,
       cause: error,

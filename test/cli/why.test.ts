@@ -278,7 +278,7 @@ describe('crucible plan --explain', () => {
 
   it('shows the arithmetic of one offer, or why it is excluded', async () => {
     const { stdout } = await world.run('plan', script, '--interruptible', '--explain', 'spot')
-    const [, cost] = /^local\/spot\/process\/\S+: about (\$\S+) in .*, place 1 of 2$/m.exec(stdout)!
+    const [, cost] = /^local\/spot\/process\/\S+: about (\$\S+) in .*, rank 1 of 2$/m.exec(stdout)!
     expect(stdout).toMatch(new RegExp(`in total +\\S+( \\S+)? +\\${cost}`))
     const excluded = await world.run('plan', script, '--explain', 'spot')
     expect(excluded.stdout).toMatch(/^local\/spot\/process\/\S+ is excluded: it is interruptible/)

@@ -124,7 +124,7 @@ describe('a container image', () => {
     const answers = [answer([offer()], { imageRunner: 'none' })]
     expect(rejection(offer(), { answers, spec: { ...SPEC, ...spec } })).toMatchObject({
       why: 'unfit',
-      reason: 'here runs no container images (capability `imageRunner: none`)',
+      reason: 'here runs no container images',
     })
   })
 })

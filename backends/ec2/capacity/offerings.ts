@@ -1,3 +1,4 @@
+import { formatUsd, microUsd } from '../../../core/money/money'
 import { DAY_MS, HOUR_MS } from '../../../core/time/time'
 import { ec2Error, invalid } from '../errors'
 import { cutOffOf } from '../market/reservations'
@@ -143,6 +144,12 @@ function isWithin({ startsAtMs, endsAtMs, zone }: BlockOffering, wish: Offerings
 export interface OfferingPrice {
   perDay: number
   perInstanceHour: number
+}
+
+/** The fee of an offering, which is paid at once. */
+export function feeInWords({ upfrontFee, currency }: Pick<BlockOffering, 'upfrontFee' | 'currency'>): string {
+  const fee = Number(upfrontFee)
+  return currency === 'USD' ? formatUsd(microUsd(fee)) : `${fee} ${currency}`
 }
 
 /** Returns the fee per day and per instance-hour, in the offering's currency. */

@@ -1,5 +1,6 @@
 import { formatInstant } from '../../../core/time/time'
 import { Expression, writeBlocks, type Block, type Value } from './hcl'
+import { feeInWords } from './offerings'
 import type { BlockOffering } from '../sdk/api-capacity'
 import type { Reservation } from '../sdk/api'
 
@@ -140,7 +141,7 @@ export function offeringsTerraform(
   const searches = offerings.map(({ region, value }): Block => ({
     kind: 'data',
     labels: ['aws_ec2_capacity_block_offering', nameOf(value.id)],
-    comment: `${Number(value.upfrontFee)} ${value.currency} for ${value.count}x ${value.type} in ${value.zone}; first come, first served.`,
+    comment: `${feeInWords(value)} for ${value.count}x ${value.type} in ${value.zone}; first come, first served.`,
     attributes: {
       region,
       instance_type: value.type,
@@ -159,7 +160,7 @@ export function offeringsTerraform(
     {
       kind: 'resource',
       labels: ['aws_ec2_capacity_block_reservation', nameOf(value.id)],
-      comment: `\`terraform apply\` buys this block: ${Number(value.upfrontFee)} ${value.currency} at once. It cannot be cancelled.`,
+      comment: `\`terraform apply\` buys this block: ${feeInWords(value)} at once. It cannot be cancelled.`,
       attributes: {
         region,
         capacity_block_offering_id: new Expression(`${found}.capacity_block_offering_id`),

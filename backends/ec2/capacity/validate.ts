@@ -4,7 +4,7 @@ import type { MachineType, Reservation, Subnet } from '../sdk/api'
 import type { BlockOffering } from '../sdk/api-capacity'
 import { BLOCK_COUNT_MAX } from './block-durations'
 import { coverageOf, isCovered, perUsefulHour } from './coverage'
-import { offeringUsableUntil } from './offerings'
+import { feeInWords, offeringUsableUntil } from './offerings'
 import { roomIn } from './owned'
 import { machinesThatFit, type VcpuQuota } from './quotas'
 
@@ -224,7 +224,7 @@ function ofOffering(
   option.free = offering.count
   option.costUsd = Number(offering.upfrontFee)
   option.conditions.push(
-    `it must be bought first, for ${Number(offering.upfrontFee)} ${offering.currency} at once, and cannot be cancelled`,
+    `it must be bought first, for ${feeInWords(offering)} at once, and cannot be cancelled`,
   )
   if (wish.startsAtMs !== undefined && offering.startsAtMs > wish.startsAtMs)
     option.conditions.push(`it begins ${instant(offering.startsAtMs)}, after the wanted start`)

@@ -212,9 +212,10 @@ function conclude(
   out.line('Next:')
   const next: [string, string][] = [
     ['demo --keep', 'the same, and inspect the job afterwards'],
-    ['dev', 'run Crucible in this terminal, then in another'],
+    ['dev', 'run Crucible in one terminal, and the next commands in another'],
     [`submit ${job} --follow`, 'your first job'],
-    ['list', 'all commands'],
+    ['list', 'your jobs'],
+    ['--help', 'all commands'],
   ]
   const width = Math.max(...next.map(([command]) => command.length))
   for (const [command, meaning] of next) out.line(`  ${invocation} ${command.padEnd(width)}  ${meaning}`)

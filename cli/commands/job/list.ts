@@ -87,7 +87,8 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
         `! ${plural(warned.length, 'job has', 'jobs have')} a warning: \`crucible show ${warned[0]!.id}\`.`,
       ),
     )
-  if (jobs.length === limit) cli.out.note(`Only the first ${plural(limit, 'job')}; see more with --limit.`)
+  const shown = limit === 1 ? 'job' : `${limit} jobs`
+  if (jobs.length === limit) cli.out.note(`Only the first ${shown}; see more with --limit.`)
 }
 
 /** Workflows in Temporal that are no jobs of this deployment: anybody who reaches the server can start them. */

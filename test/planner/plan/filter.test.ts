@@ -126,7 +126,7 @@ describe('where a job may run', () => {
 
 it.each([
   ['runner', 'pytorch', undefined],
-  ['none', 'pytorch', 'here runs no container images (capability `imageRunner: none`)'],
+  ['none', 'pytorch', 'here runs no container images'],
   ['none', undefined, undefined],
 ] as const)('image runner %s, image %s: the reason against the offer is %s', (by, image, reason) => {
   const spec = image === undefined ? SPEC : { ...SPEC, image }

@@ -258,7 +258,7 @@ describe('the inputs of a decision after an attempt', () => {
       { name: 'request', text: 'the job asked it to stop: migrated' },
       {
         name: 'allowances',
-        text: '4 of 9 interruptions used before, 1 of 5 program failures, 2 of 3 unexplained failures in a row',
+        text: 'interruptions before: 4 of 9 allowed, failures of the program: 1 of 5 allowed, failures of unknown cause in a row: 2 of 3 allowed',
       },
       { name: 'saved', text: 'it saved a checkpoint' },
       { name: 'budget', text: '$7.00 left' },
