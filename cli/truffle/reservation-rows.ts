@@ -11,7 +11,8 @@ import {
 import { formatDuration, HOUR_MS } from '../../core/time/time'
 import { plural } from '../kit/words'
 import type { Row } from './answer'
-import { iso, minute, usdInWords } from './rows'
+import { usdInWords } from '../../core/money/money'
+import { iso, minute } from './rows'
 
 export const ODCR_COLUMNS = [
   'reservation_type',

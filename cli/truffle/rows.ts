@@ -61,11 +61,6 @@ export function usdPerHour(usd: number | null | undefined): string {
   return `$${usd < 1 ? usd.toFixed(4) : usd.toFixed(2)}`
 }
 
-/** Dollars of a sum: `$1,849,344` */
-export function usdInWords(usd: number): string {
-  return `$${usd.toLocaleString('en-US', { maximumFractionDigits: usd < 1_000 ? 2 : 0, minimumFractionDigits: usd < 1_000 ? 2 : 0 })}`
-}
-
 /** An instant to the minute, in UTC: `2027-01-15 11:30` */
 export function minute(atMs: number | undefined): string {
   return !isInstant(atMs) ? '-' : new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')

@@ -27,6 +27,11 @@ export function formatUsd(amount: MicroUsd): string {
   return `${sign}$${withoutEnd(usd.toFixed(4), '0')}`
 }
 
+/** A large sum of dollars for people: `$1,849,344` */
+export function usdInWords(usd: number): string {
+  return `$${usd.toLocaleString('en-US', { maximumFractionDigits: usd < 1_000 ? 2 : 0, minimumFractionDigits: usd < 1_000 ? 2 : 0 })}`
+}
+
 /** Micro-dollars as a job file takes them, exactly: `$0.001784`. */
 export function exactUsd(amount: MicroUsd): string {
   // Of six decimals, two stay.

@@ -1,4 +1,4 @@
-import { formatUsd, microUsd } from '../../../core/money/money'
+import { usdInWords } from '../../../core/money/money'
 import { DAY_MS, HOUR_MS } from '../../../core/time/time'
 import { ec2Error, invalid } from '../errors'
 import { cutOffOf } from '../market/reservations'
@@ -149,7 +149,7 @@ export interface OfferingPrice {
 /** The fee of an offering, which is paid at once. */
 export function feeInWords({ upfrontFee, currency }: Pick<BlockOffering, 'upfrontFee' | 'currency'>): string {
   const fee = Number(upfrontFee)
-  return currency === 'USD' ? formatUsd(microUsd(fee)) : `${fee} ${currency}`
+  return currency === 'USD' ? usdInWords(fee) : `${fee} ${currency}`
 }
 
 /** Returns the fee per day and per instance-hour, in the offering's currency. */

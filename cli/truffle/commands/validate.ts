@@ -10,6 +10,7 @@ import {
   type RunNeeds,
   type Validation,
 } from '../../../backends/ec2/capacity'
+import { usdInWords } from '../../../core/money/money'
 import { CrucibleError } from '../../../client/errors'
 import { countArgument } from '../../kit/arguments'
 import { examples } from '../../examples'
@@ -18,7 +19,7 @@ import type { Row } from '../answer'
 import { DAY_MS, formatDuration, HOUR_MS } from '../../../core/time/time'
 import { addShared, dateArgument, daysArgument, listArgument, type SharedOptions } from '../options'
 import { purchaseCommandOf, reserveCommandOf } from '../reservation-rows'
-import { iso, minute, usdInWords } from '../rows'
+import { iso, minute } from '../rows'
 import { endingOfNothing, unansweredRows, type Session } from '../session'
 import { nothingFound } from './search'
 

@@ -145,7 +145,7 @@ describe('a run is validated', () => {
       {
         kind: 'offering',
         costUsd: 169_344,
-        conditions: [expect.stringContaining('bought first, for $169,344.00')],
+        conditions: [expect.stringContaining('bought first, for $169,344 at once')],
       },
     ])
   })
