@@ -1,10 +1,11 @@
+import { oneLine } from './one-line'
+
 /**
  * Escapes text from outside for pages that are rendered as Markdown, such as summaries and details in Temporal's Web UI. It creates no
- * link, image, heading or formula there; code between backticks stays code.
+ * link, image, heading or formula there, and turns no direction; code between backticks stays code.
  */
 export function plainInMarkdown(text: string): string {
-  return text
-    .replace(/(?<!\s)\s*[\r\n]\s*/g, ' ')
+  return oneLine(text.replace(/(?<!\s)\s*[\r\n]\s*/g, ' ').replaceAll('\t', ' '))
     .split(CODE)
     .map((part) => (CODE.test(part) ? part : escaped(part)))
     .join('')
@@ -12,7 +13,7 @@ export function plainInMarkdown(text: string): string {
 
 /** Escapes a name outside code for a page that is rendered as Markdown. */
 export function nameInMarkdown(text: string): string {
-  return escaped(text.replace(/\s+/g, ' '))
+  return escaped(oneLine(text.replace(/\s+/g, ' ')))
 }
 
 const CODE = /(`[^`]+`)/

@@ -1,4 +1,5 @@
 import { nameInMarkdown } from '../../core/markdown'
+import { oneLine } from '../../core/one-line'
 import { secretsNeeded, type JobSpec } from '../../core/job/job'
 import type { JobInput } from '../../core/messages'
 import { formatUsd } from '../../core/money/money'
@@ -13,12 +14,12 @@ const COMMAND_CHARACTERS_MAX = 2_000
 
 /** A job in one line: `char-lm: python3 train.py`. */
 export function summaryOf({ name, run }: JobSpec): string {
-  return cut(`${name}: ${firstLineOf(run)}`, SUMMARY_CHARACTERS_MAX)
+  return cut(`${name}: ${oneLine(firstLineOf(run))}`, SUMMARY_CHARACTERS_MAX)
 }
 
 /** Summarises a job for Temporal's Web UI, which reads text between two dollar signs as a formula, except in code. */
 export function summaryInMarkdown({ name, run }: JobSpec): string {
-  const command = cut(firstLineOf(run), SUMMARY_CHARACTERS_MAX - name.length)
+  const command = cut(oneLine(firstLineOf(run)), SUMMARY_CHARACTERS_MAX - name.length)
   return `${nameInMarkdown(name)}: \`${command.replaceAll('`', "'")}\``
 }
 
@@ -60,7 +61,7 @@ export function detailsOf({ jobId, spec, owner, bundle, from, source, isRehearsa
     `### ${nameInMarkdown(spec.name)}`,
     '',
     '```sh',
-    cut(spec.run.trim(), COMMAND_CHARACTERS_MAX).replaceAll('```', "'''"),
+    cut(spec.run.trim(), COMMAND_CHARACTERS_MAX).replaceAll('```', "'''").split('\n').map(oneLine).join('\n'),
     '```',
     '',
     ...facts.flatMap(([name, value]) => (value === undefined ? [] : [`- ${name}: ${value}`])),

@@ -180,9 +180,9 @@ export function verdictInputs(
       ledger &&
         policy &&
         [
-          `interruptions before: ${ledger.interruptions} of ${policy.interruptionsMax} allowed`,
-          `failures of the program: ${ledger.failures} of ${policy.failuresMax} allowed`,
-          `failures of unknown cause in a row: ${ledger.unclassified} of ${policy.unclassifiedMax} allowed`,
+          `interruptions before: ${allowed(ledger.interruptions, policy.interruptionsMax)}`,
+          `failures of the program: ${allowed(ledger.failures, policy.failuresMax)}`,
+          `failures of unknown cause in a row: ${allowed(ledger.unclassified, policy.unclassifiedMax)}`,
         ].join(', '),
     ],
     [
@@ -191,6 +191,10 @@ export function verdictInputs(
     ],
     ['budget', budget && `${formatUsd(budget.leftMicroUsd)} left`],
   ])
+}
+
+function allowed(used: number, most: number): string {
+  return most === 0 ? 'none is allowed' : `${used} of ${most} allowed`
 }
 
 function endInWords(end: AttemptEnd): string {

@@ -20,6 +20,7 @@ describe('text from outside in markdown', () => {
     ['a \r\n \n b', 'a b'],
     ['one ` tick', 'one \\` tick'],
     ['back\\slash', 'back\\\\slash'],
+    ['a\u001b[2J\u202egpj.exe\u2028b', 'a␛\\[2J�gpj.exe�b'],
   ])('makes %j harmless', (text, expected) => {
     expect(plainInMarkdown(text)).toBe(expected)
   })
@@ -30,5 +31,6 @@ describe('text from outside in markdown', () => {
     )
     expect(nameInMarkdown('a`b`\nc')).toBe('a\\`b\\` c')
     expect(nameInMarkdown('a \n\t b')).toBe('a b')
+    expect(nameInMarkdown('a\u202eb')).toBe('a�b')
   })
 })
