@@ -24,8 +24,8 @@ export async function findPlan(cli: Cli, submission: Submission, explain?: strin
   return found
 }
 
-/** Columns before a reason, and before its further lines. */
-const REASON_INDENT = 4
+/** Columns of the further lines of a reason, after those before its first one. */
+const REASON_INDENT = 2
 
 /** Limit on rows; more are too many to compare. */
 const ROWS_MAX = 10
@@ -75,6 +75,8 @@ export function showPlan(
           '90 % RANGE',
           '#',
           'TIME',
+          'BACKEND',
+          'CAPACITY',
         ],
       },
     )

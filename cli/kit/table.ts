@@ -5,8 +5,10 @@ import { clip } from './words'
 
 /** Space between two columns. */
 export const GAP = 2
-/** A narrower column is useless. */
+/** A narrower column is useless; on a narrow screen, a little says more than nothing. */
 const CUT_MIN = 12
+const CUT_MIN_NARROW = 8
+const NARROW = 60
 
 export interface Table {
   head: readonly string[]
@@ -29,7 +31,7 @@ export function fitTable(
   const leftOut: string[] = []
   let shown = table
   for (const title of optional) {
-    if (narrowest(shown, shrinking) <= width) break
+    if (narrowest(shown, width, shrinking) <= width) break
     if (!shown.head.includes(title)) continue
     leftOut.push(title)
     shown = without(shown, title)
@@ -44,16 +46,16 @@ export function fitTable(
   return { head: shown.head, rows, leftOut }
 }
 
-function narrowest(table: Table, shrinking: readonly string[]): number {
+function narrowest(table: Table, screen: number, shrinking: readonly string[]): number {
   return total(
-    naturalWidths(table).map((width, at) =>
-      shrinking.includes(table.head[at]!) ? least(table.head[at]!, width) : width,
+    naturalWidths(table).map((natural, at) =>
+      shrinking.includes(table.head[at]!) ? least(table.head[at]!, natural, screen) : natural,
     ),
   )
 }
 
-function least(title: string, width: number): number {
-  return Math.min(width, Math.max(CUT_MIN, title.length))
+function least(title: string, natural: number, screen: number): number {
+  return Math.min(natural, Math.max(screen < NARROW ? CUT_MIN_NARROW : CUT_MIN, title.length))
 }
 
 /** Column widths after the widest shrinkable columns have been narrowed as far as necessary. */
@@ -61,7 +63,7 @@ function shrunk(table: Table, width: number, shrinking: readonly string[]): numb
   const widths = naturalWidths(table)
   const mayShrink = widths.map((natural, at) => {
     const title = table.head[at]!
-    return shrinking.includes(title) ? least(title, natural) : natural
+    return shrinking.includes(title) ? least(title, natural, width) : natural
   })
   for (let excess = total(widths) - width; excess > 0; excess--) {
     const widest = widths

@@ -40,7 +40,7 @@ async function show(cli: Cli, month: string): Promise<void> {
       ...view.owners.map(({ owner, ...account }) => [owner, ...amounts(account)]),
       [out.paint.bold(`total ${month}`), ...amounts(view.total)],
     ],
-    { right: ['LIMIT', 'SPENT', 'RESERVED', 'LEFT'], flexible: 'OWNER' },
+    { right: ['LIMIT', 'SPENT', 'RESERVED', 'LEFT'], flexible: 'OWNER', optional: ['RESERVED'] },
   )
   const jobs = view.jobs.map(({ jobId, microUsd }) => `${jobId} ${formatUsd(microUsd)}`)
   const purchases = view.reservations.map(

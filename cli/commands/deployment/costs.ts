@@ -71,7 +71,7 @@ async function show(cli: Cli, { by, month, owner, csv, rebuild }: Options): Prom
       ...costs.rows.map(cellsOf),
       [out.paint.bold(`total ${wanted ?? ''}`.trimEnd()), ...cellsOf(costs.total).slice(1)],
     ],
-    { right: head.slice(1), flexible: head[0]! },
+    { right: head.slice(1), flexible: head[0]!, optional: ['MACHINE TIME', 'ON DEMAND'] },
   )
 }
 

@@ -81,7 +81,7 @@ async function list(cli: Cli, id: string): Promise<void> {
   const hasEpochs = found.some(({ epoch }) => epoch !== null)
   const rows = found.map((checkpoint) => row(checkpoint, { nowMs, hasEpochs }))
   const right = ['STEP', ...(hasEpochs ? ['EPOCH'] : []), 'SIZE', 'AGE']
-  out.table(['CHECKPOINT', 'STATE', ...right, 'EVIDENCE'], rows, { right, flexible: 'EVIDENCE' })
+  out.table(['CHECKPOINT', 'STATE', ...right, 'EVIDENCE'], rows, { right, flexible: 'EVIDENCE', optional: ['EVIDENCE', 'SIZE'] })
   if (found.every(({ state }) => state !== 'complete'))
     out.note(
       'No checkpoint is proven complete. In the job file, set checkpoint.complete to a file that the program writes last.',

@@ -101,7 +101,7 @@ export const HEAD = ['JOB', 'NAME', 'STATE', 'REASON', 'BACKEND', 'PROGRESS', 'C
 export const FIT: TableOptions = {
   right: ['COST', 'EST. LEFT', 'AGE'],
   flexible: ['NAME', 'REASON'],
-  optional: ['NAME', 'BACKEND', 'EST. LEFT', 'COST', 'PROGRESS'],
+  optional: ['NAME', 'BACKEND', 'EST. LEFT', 'COST', 'PROGRESS', 'AGE'],
 }
 
 /** Characters of an error that fit into a row; `show` prints all of it. */

@@ -106,7 +106,7 @@ export function render(out: Output, view: JobView, nowMs: number): void {
       {
         right: ['TIME', 'COST', 'FROM', 'SAVED', 'LOST'],
         flexible: ['REASON', 'MACHINE'],
-        optional: ['FROM', 'SAVED', 'REQUESTED'],
+        optional: ['FROM', 'SAVED', 'REQUESTED', 'LOST', 'TIME'],
       },
     )
   }

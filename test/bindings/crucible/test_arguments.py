@@ -51,6 +51,16 @@ class TestArguments(InFolder):
         self.refused(wanted, Requirements, inputs=3)
         self.refused("is not a mapping of texts to texts or paths or a list of texts or paths.", self.platform.submit, "x", files=3)
 
+    def test_a_file_that_was_meant_is_named(self):
+        (self.folder / "train.py").write_text("")
+        (self.folder / "other").mkdir()
+        submit = self.platform.submit
+        self.refused("code='train.py' is the name of a file.* Pass script='train.py'", submit, "train.py")
+        self.refused("Pass job_file='job.yaml'", submit, "job.yaml")
+        self.refused("Did you mean train.py", submit, script=str(self.folder / "trian.py"))
+        self.refused("no folder nodir", submit, script=str(self.folder / "train.py"), workdir="nodir")
+        self.refused("is not below workdir=", submit, script=str(self.folder / "train.py"), workdir=str(self.folder / "other"))
+
     def test_too_many_or_unknown_arguments_are_said_as_python_says_them(self):
         for pattern, args, given in ((r"submit\(\) takes", ("x", "y"), {}), (r"submit\(\) got an unexpected .*'foo'", ("x",), {"foo": 1})):
             with self.assertRaisesRegex(TypeError, pattern):

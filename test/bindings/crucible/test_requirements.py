@@ -109,6 +109,8 @@ class TestRequirements(unittest.TestCase):
             Requirements().with_preferences({"optimise_for": "cost"})
         with self.assertRaisesRegex(UsageError, "Did you mean gpu_memory"):
             requirements_of(None, {"gpu_memry": "24GB"})
+        with self.assertRaisesRegex(UsageError, "no requirement 'gpu'. Did you mean gpus"):
+            Requirements(gpu=1)
         with self.assertRaisesRegex(UsageError, "Known: allowed_backends"):
             Requirements().with_preferences({"xyz": 1})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
@@ -92,6 +93,13 @@ class Submission:
         given = [name for name in ("code", "script", "run", "job_file") if getattr(self, name) is not None]
         if len(given) > 1:
             raise UsageError("%s cannot be submitted together." % " and ".join(given), hint="Give one of them.")
+        if self.code is not None and re.fullmatch(r"\S+\.(py|ipynb|ya?ml|json|sh)", self.code.strip()):
+            name = "job_file" if self.code.strip().endswith(("yml", "yaml", "json")) else "script"
+            raise UsageError(
+                "code=%r is the name of a file, and not the text of a program." % self.code, hint="Pass %s=%r." % (name, self.code)
+            )
+        if isinstance(self.workdir, (str, os.PathLike)) and not os.path.isdir(self.workdir):
+            raise UsageError("There is no folder %s in %s." % (os.fspath(self.workdir), os.getcwd()), hint="Correct workdir=.")
         if not given and self.from_job is None:
             raise UsageError(
                 "Nothing to submit.", hint="Give code=, script=, run= or job_file=, or from_job= to continue an earlier job."
@@ -126,10 +134,15 @@ class Submission:
             return {**document, "run": self.run, "workdir": self._folder(os.getcwd())}
         script = Path(os.fspath(self.script or "")).resolve()
         if not script.is_file():
-            raise UsageError("There is no file %s in %s." % (self.script, os.getcwd()), hint="Name the script by its path.")
+            near = difflib.get_close_matches(script.name, os.listdir(script.parent) if script.parent.is_dir() else [], n=1)
+            hint = "Did you mean %s?" % near[0] if near else "Name the script by its path."
+            raise UsageError("There is no file %s in %s." % (self.script, os.getcwd()), hint=hint)
         # As on the command line, a script below this folder runs in it, another one in its own.
         base = self._folder(os.getcwd())
-        inside = Path(base) if isinstance(base, str) and Path(base).resolve() in script.parents else script.parent
+        is_inside = isinstance(base, str) and Path(base).resolve() in script.parents
+        if isinstance(self.workdir, (str, os.PathLike)) and not is_inside:
+            raise UsageError("%s is not below workdir=%r." % (self.script, os.fspath(self.workdir)), hint="Give the folder that has it.")
+        inside = Path(base) if is_inside else script.parent
         return {
             **document,
             "workdir": base if base is False else str(inside),
