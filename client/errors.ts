@@ -112,7 +112,7 @@ export function errorFromFailure(
 /** A message as a sentence; a name at its beginning, such as `i-0abc`, stays. */
 function sentence(message: string): string {
   const text = message.replace(/^[a-z]+(?= )/, (word) => word.charAt(0).toUpperCase() + word.slice(1))
-  return /[.!?)\n]$/.test(text) ? text : `${text}.`
+  return /[.!?\n]$/.test(text) ? text : `${text}.`
 }
 
 const DENIED_CODES = ['EACCES', 'EPERM', 'EROFS']

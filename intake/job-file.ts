@@ -78,10 +78,12 @@ export function parseJobObject(
   return {
     problems: read.faults.slice(0, PROBLEMS_MAX).map((fault) => {
       const flag = flagOf(fault.path)
-      const write = (path: Path, example: unknown): string =>
-        flag !== undefined && typeof example === 'string'
-          ? `${flag} ${quoted(example)}`
+      const write = (path: Path, example: unknown): string => {
+        const one: unknown = Array.isArray(example) ? example[0] : example
+        return flag !== undefined && typeof one === 'string'
+          ? `${flag} ${quoted(one)}`
           : writeField(path, example)
+      }
       return { flag, ...wordsOf(fault, { schema: jobFile, write }) }
     }),
   }

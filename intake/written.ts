@@ -139,6 +139,11 @@ export const deadline = text(units.parseDeadline)
 export const accelerator = text((written) => {
   const name = written.trim()
   if (/^[A-Za-z][\w .+-]{0,60}$/.test(name)) return findAccelerator(name)?.name ?? name
+  if (/^[^,]+(?:,[^,]+)+$/.test(name))
+    throw new UnitError(
+      `${quote(written)} is several accelerators in one text`,
+      `write a list: [ ${name.split(/\s*,\s*/).join(', ')} ]`,
+    )
   const counted = /^([^:=]+)[:=]\s*(\d+)$/.exec(name)
   throw new UnitError(
     `${quote(written)} is not the name of an accelerator`,

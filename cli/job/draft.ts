@@ -118,7 +118,7 @@ function write(file: string, text: string, isForced: boolean): void {
       throw new CrucibleError('usage', `${pathFromHere(file)} already exists.`, {
         hint: 'Write another file with --output, or replace it with --force.',
       })
-    if (code === 'ENOENT')
+    if (code === 'ENOENT' && !existsSync(dirname(file)))
       throw new CrucibleError('usage', `There is no folder ${dirname(file)}.`, { cause: error })
     throw error
   }

@@ -8,7 +8,9 @@ export const JOB_FILES = ['.yaml', '.yml', '.json']
 export function noFileHere(file: string, what: string): string {
   if (/^(?:https?|git|ssh):\/\//.test(file))
     return `${file} is an address, and only files of this computer are submitted. Clone or download it first.`
-  const near = nearest(basename(file), namesIn(dirname(file)))
+  const names = namesIn(dirname(file))
+  if (names.includes(basename(file))) return `${file} is not a file that can be read. Name a ${what}.`
+  const near = nearest(basename(file), names)
   const meant = near === undefined ? '' : ` Did you mean ${join(dirname(file), near)}?`
   return `There is no file ${file} here.${meant || ` Name a ${what} by its path from ${process.cwd()}.`}`
 }

@@ -120,7 +120,7 @@ async function baseOf(
   { file, scriptArguments }: JobArguments,
   { from, nowMs }: { from: string | undefined; nowMs: number },
 ): Promise<Base> {
-  if (file === undefined) {
+  if (file === undefined || file.trim() === '') {
     if (from !== undefined) return baseFrom(cli, from)
     throw new CrucibleError('usage', 'Nothing to submit.', {
       hint: 'Name a job file (job.yaml), a script (train.py), or an earlier job (--from JOB).',

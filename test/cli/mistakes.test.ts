@@ -14,6 +14,7 @@ const files: Readonly<Record<string, string>> = {
   'job.yaml': 'name: base\nrun: python3 train.py\n',
   'typo.yaml': 'run: python3 trian.py\n',
   'list.yaml': 'run:\n  - pip install x\n  - python3 train.py\n',
+  'models.yaml': 'run: x\nresources: { accelerators: "RTX 4090, A100" }\n',
   'indent.yaml': 'name: a\nresources:\n  memory: 1GB\n   cpus: 1\n',
   'secret.yaml': 'run: x\nsecrets: { HF_TOKEN: hf_abc }\n',
   'args.yaml': 'script: train.py\nargs: --lr 3\n',
@@ -46,6 +47,7 @@ describe('a mistake is answered with what to write instead:', () => {
   it.each<[string, number, RegExp]>([
     ['submit trian.py', 2, /There is no file .*trian\.py here\. Did you mean .*\/train\.py\?/],
     ['submit https://github.com/karpathy/nanoGPT', 2, /is an address.* Clone or download it first/],
+    ['analyze /dev/null', 2, /\/dev\/null is not a file that can be read/],
     ['submit other', 2, /is a folder: name the job file or script in it, such as .*one\.py/],
     ['submit nb.ipynb', 2, /nbconvert --to script/],
     ['init other', 2, /Nothing shows which program .* trains\.\nName it, such as .*one\.py, .*two\.py/],
@@ -61,8 +63,13 @@ describe('a mistake is answered with what to write instead:', () => {
       /submit \S+train\.py --follow --budget 5 -- --lr 3 --seed=1`/,
     ],
     ['submit job.yaml --id Wrong', 2, /^error: "Wrong" is not a valid job id/],
-    ['submit job.yaml --region us_east_1', 2, /--region "us_east_1" is not the name of a Region/],
+    [
+      'submit job.yaml --region us_east_1',
+      2,
+      /--region "us_east_1" is not the name of a Region.* --region us-east-1/,
+    ],
     ['submit list.yaml', 2, /run must be a text, but is a list\. Write its entries as lines below run: \|/],
+    ['submit models.yaml', 2, /several accelerators in one text\. Write a list: \[ RTX 4090, A100 \]/],
     ['submit indent.yaml', 2, /^error: \S+:3:11: .*the next line is indented more\. .*alike\.\n$/],
     ['submit secret.yaml', 2, /Write the names only.*read from the environment/],
     [

@@ -11,7 +11,9 @@ export async function unfitTypes(
     const types = await host.market.types(signal)
     return (name) => {
       const type = types.find((one) => one.name === name)
-      return type === undefined ? `CRUCIBLE_EC2_TYPES excludes ${name}` : whyUnusable(type, host.config)
+      return type === undefined
+        ? 'it is unknown, or CRUCIBLE_EC2_TYPES excludes it'
+        : whyUnusable(type, host.config)
     }
   } catch (error) {
     if (signal.aborted || ec2Error(error).class === 'auth') throw error

@@ -81,7 +81,11 @@ async function list(cli: Cli, id: string): Promise<void> {
   const hasEpochs = found.some(({ epoch }) => epoch !== null)
   const rows = found.map((checkpoint) => row(checkpoint, { nowMs, hasEpochs }))
   const right = ['STEP', ...(hasEpochs ? ['EPOCH'] : []), 'SIZE', 'AGE']
-  out.table(['CHECKPOINT', 'STATE', ...right, 'EVIDENCE'], rows, { right, flexible: 'EVIDENCE', optional: ['EVIDENCE', 'SIZE'] })
+  out.table(['CHECKPOINT', 'STATE', ...right, 'EVIDENCE'], rows, {
+    right,
+    flexible: 'EVIDENCE',
+    optional: ['EVIDENCE', 'SIZE'],
+  })
   if (found.every(({ state }) => state !== 'complete'))
     out.note(
       'No checkpoint is proven complete. In the job file, set checkpoint.complete to a file that the program writes last.',
@@ -110,6 +114,14 @@ async function download(
   { wanted, to }: { wanted: string | undefined; to: string | undefined },
 ): Promise<void> {
   const { out } = cli
+  if (wanted !== undefined && !/^\d[\d-]*$/.test(wanted))
+    throw new CrucibleError(
+      'usage',
+      `--download takes a step or the id of a checkpoint, and not "${wanted}".`,
+      {
+        hint: `To choose the folder: --download --to ${wanted}.`,
+      },
+    )
   const { downloadCheckpoint } = require('../../../client/job/download-checkpoint') as typeof downloading
   const toFolder = to ?? (wanted === undefined ? `${id}-checkpoint` : `${id}-step-${wanted}`)
   const got = await downloadCheckpoint(cli.context(), id, {

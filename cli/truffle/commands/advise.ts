@@ -151,7 +151,7 @@ async function askFor(session: Session, name: keyof AdviceQuery): Promise<number
 async function reply(session: Session, question: string, flag: string): Promise<string> {
   if (session.ask === undefined)
     throw new CrucibleError('usage', `${flag} is missing.`, {
-      hint: `At a terminal, \`truffle advise\` asks: ${question}`,
+      hint: `Write it with its value, or answer at a terminal: ${question}`,
     })
   return (await session.ask(`${question} `)).trim()
 }

@@ -65,7 +65,7 @@ describe('what is held', () => {
     expect((await held()).map(({ unfit }) => unfit)).toEqual([
       expect.stringContaining('Windows'),
       expect.stringContaining('not NVIDIA GPUs'),
-      'CRUCIBLE_EC2_TYPES excludes x99.large',
+      'it is unknown, or CRUCIBLE_EC2_TYPES excludes it',
       undefined,
     ])
   })

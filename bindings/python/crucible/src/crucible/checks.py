@@ -9,6 +9,7 @@ import functools
 import inspect
 import numbers
 import os
+import re
 import shlex
 import sys
 import threading
@@ -174,6 +175,10 @@ def _example(name: str, value: Any, hint: Any) -> Optional[str]:
         except ValueError:
             given = [value]
         return "Write %s=%r." % (name, given)
+    if isinstance(value, str) and float in kinds and re.fullmatch(r"\d+(\.\d+)?", value.strip()):
+        return "Write %s=%s." % (name, value.strip())
+    if timedelta in kinds and isinstance(value, (int, float)):
+        return "Write its unit, such as %s='%sh'." % (name, value)
     named = [one for one in kinds if isinstance(one, type) and one.__name__ == "Requirements"]
     if isinstance(value, dict) and named:
         return "Write %s=Requirements(%s)." % (name, ", ".join("%s=%r" % each for each in value.items()))
