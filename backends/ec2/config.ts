@@ -1,5 +1,6 @@
 import { defined } from '../../core/defined'
 import { HOUR_MS, MINUTE_MS } from '../../core/time/time'
+import { BackendError } from '../errors'
 import {
   Complaint,
   durationWithin,
@@ -9,6 +10,7 @@ import {
   urlOr,
   type Parser,
 } from '../settings'
+import { parseOwnTags, type OwnTags } from './own-tags'
 
 /** Settings for buying machines. */
 export interface Ec2Config {
@@ -20,6 +22,8 @@ export interface Ec2Config {
   subnets: string[] | 'default'
   /** Security groups by id, or by name in the network of the subnets. */
   securityGroups: { ids: string[] } | { name: string }
+  /** Tags of the account's own on everything that is created. */
+  tags: OwnTags
   /** Name of the instance profile of the machines. */
   profile: string
   /** Image (`ami-...`) or public parameter; `{arch}` in it is replaced by the type's architecture. */
@@ -114,6 +118,12 @@ export const EC2_SETTINGS = [
     default: "the worker's own credentials",
     meaning: 'ARN of the role that buys and changes capacity in advance',
   },
+  {
+    name: 'CRUCIBLE_EC2_TAGS',
+    default: 'none',
+    meaning:
+      'your own tags on everything that is created, such as `team=ml,cost-center=42`, for bills and tag policies',
+  },
   { name: 'CRUCIBLE_EC2_DISK', default: '100', meaning: 'least disk of a machine, in GiB' },
   {
     name: 'CRUCIBLE_EC2_REGISTER_WITHIN',
@@ -174,6 +184,7 @@ export function parseEc2Config(settings: Record<string, string | undefined>): Pa
     registerWithinMs: read('CRUCIBLE_EC2_REGISTER_WITHIN', REGISTER_DEFAULT_MS, parseDuration),
     staleForMs: read('CRUCIBLE_EC2_STALE_FOR', STALE_DEFAULT_MS, parseDuration),
     templatesKeptMs: read('CRUCIBLE_EC2_TEMPLATES_KEPT', TEMPLATES_KEPT_DEFAULT_MS, parseDuration),
+    tags: read<OwnTags>('CRUCIBLE_EC2_TAGS', {}, parseOwnTags),
     hasGrants: read('CRUCIBLE_EC2_GRANTS', true, parseYesNo),
     buyerRole: buyerRole === '' ? undefined : buyerRole,
     endpoint: endpoint === '' ? undefined : endpoint,
@@ -185,19 +196,20 @@ function regionOf(env: Record<string, string | undefined>): string {
   return env.AWS_REGION?.trim() || env.AWS_DEFAULT_REGION?.trim() || ''
 }
 
-/** A request, completed by the environment's settings for AWS. */
+/** A request, completed by the environment's settings for AWS. Throws `invalid` for tags that EC2 would refuse. */
 export function accountOptions<T extends { region?: string }>(
   wish: T,
   env: Record<string, string | undefined>,
-): T & { endpoint?: string; storeEndpoint?: string } {
+): T & { endpoint?: string; storeEndpoint?: string; tags: OwnTags } {
   const configured = env.CRUCIBLE_EC2_REGIONS?.trim() || env.CRUCIBLE_EC2_REGION?.trim()
   const region = wish.region ?? (configured || regionOf(env) || undefined)
   const endpoint = env.AWS_ENDPOINT_URL?.trim() || undefined
   const storeEndpoint = env.AWS_ENDPOINT_URL_S3?.trim() || undefined
-  return {
-    ...wish,
-    ...defined({ region, endpoint, storeEndpoint }),
-  }
+  const { problems, read } = new SettingsReader(env)
+  const tags = read<OwnTags>('CRUCIBLE_EC2_TAGS', {}, parseOwnTags)
+  const [message] = problems
+  if (message !== undefined) throw new BackendError({ class: 'invalid', message })
+  return { ...wish, ...defined({ region, endpoint, storeEndpoint }), tags }
 }
 
 const parseRegion: Parser<string> = (text) =>

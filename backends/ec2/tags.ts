@@ -4,6 +4,7 @@ import { offerKey, type Offer } from '../../core/offer'
 import type { Order } from '../../core/job/plan'
 import { CLOCK_SLACK_MS } from '../../core/time/time'
 import { stoppingMs } from '../../core/time/timing'
+import { readOwnTags } from './own-tags'
 
 /** Names of our tags. The machine reads them in its metadata, which allows no `/` and no space in a name. */
 export const TAGS = {
@@ -33,6 +34,8 @@ const VALUE_MAX = 250
 /** Everything that the machine and its finder must know; set from the start. */
 export function tagsOf(order: Order, hasGrant = false): Record<string, string> {
   return {
+    // As its offers say, so that a repeated order is the same.
+    ...readOwnTags(order.offers[0]?.data),
     Name: `crucible ${order.attemptId}`,
     [TAGS.deployment]: order.deployment,
     [TAGS.job]: order.jobId,

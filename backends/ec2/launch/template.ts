@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readRunnerFile } from '../../bootstrap'
 import type { TemplateSpec } from '../sdk/api'
+import { readOwnTags } from '../own-tags'
 import { TAGS } from '../tags'
 
 /** The variable content of a launch template, as text, because it is part of the offer's data. */
@@ -17,6 +18,8 @@ export interface TemplateFacts extends Partial<Record<string, string>> {
   reservations?: string
   /** `spot`: its launches make spot requests, which it tags. EC2 refuses an on-demand launch with such a template. */
   market?: string
+  /** Tags that the account wants (`writeOwnTags`); missing without any. */
+  ownTags?: string
 }
 
 /** Script of a machine's first boot. The same for all: data of one attempt is in the machine's tags. */
@@ -60,6 +63,6 @@ export function templateSpec(
     userData,
     avoidsReservations: facts.reservations === 'none',
     tagsSpotRequests: facts.market === 'spot',
-    tags: { Name: name, [TAGS.deployment]: deployment },
+    tags: { ...readOwnTags(facts), Name: name, [TAGS.deployment]: deployment },
   }
 }

@@ -9,6 +9,7 @@ import { reservedFacts } from './reserved-offers'
 import { planNote } from '../check/free-plan'
 import { BILLED_AT_LEAST_MS } from './prices'
 import { diskFor, holding, isWanted, quotaOf, shapeOf } from './shapes'
+import { writeOwnTags } from '../own-tags'
 import { templateName, type TemplateFacts } from '../launch/template'
 import { whyUnusable } from './usable'
 
@@ -294,6 +295,7 @@ async function dataFor(
       .join(','),
     reservations: capacityType === 'on-demand' ? 'none' : undefined,
     market: capacityType === 'spot' ? 'spot' : undefined,
+    ownTags: writeOwnTags(host.config.tags),
   }
   return {
     ...(facts as Record<string, string>),

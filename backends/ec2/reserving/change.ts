@@ -42,7 +42,7 @@ export async function change(
     case 'split': {
       const { count, intent, deployment } = wanted
       const token = tokenOf('split', id, deployment, intent)
-      const tags = tagsOfPart(wanted)
+      const tags = tagsOfPart(wanted, host.config.tags)
       return owned(await reserving.split({ source: id, count, token, tags }, signal))
     }
   }

@@ -53,7 +53,7 @@ function blockSale(host: Host, order: ReservationOrder): Sale {
   return {
     read: (signal) => offeringAnew(host, order.quote, signal),
     send: async (anew, { isTrial }, signal) => {
-      const tags = purchaseTags({ ...order, quote: anew })
+      const tags = purchaseTags({ ...order, quote: anew }, host.config.tags)
       const told = await host.api.reserving.buyBlock({ offering: anew.id, tags, isTrial }, signal)
       return reserved(host, { told }, signal)
     },
@@ -115,7 +115,7 @@ async function hold(host: Host, order: ReservationOrder, ctx: TimedContext): Pro
     zone,
     endsAtMs,
     later: committedMs !== undefined ? { startsAtMs, committedMs } : undefined,
-    tags: purchaseTags(order),
+    tags: purchaseTags(order, host.config.tags),
   }
   throwIfLate(ctx)
   try {

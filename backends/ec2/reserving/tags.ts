@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { OwnedReservation, ReservationOrder } from '../../../core/reservation/reservation'
+import type { OwnTags } from '../own-tags'
 import { TAGS } from '../tags'
 import { decimalOf, microOf } from './fees'
 
@@ -10,9 +11,10 @@ const FORBIDDEN = /[^\p{L}\p{N} +\-=._:/@]/gu
 type Buyer = Pick<ReservationOrder, 'intent' | 'deployment' | 'owner'>
 
 /** Returns the tags that show a reservation's purchase from the start. */
-export function purchaseTags(order: ReservationOrder): Record<string, string> {
+export function purchaseTags(order: ReservationOrder, own: OwnTags): Record<string, string> {
   const { send, quote } = order
   return {
+    ...own,
     ...tagsOf(order, send),
     ...(quote.kind === 'prepaid' && {
       [TAGS.offering]: quote.id,
@@ -22,8 +24,8 @@ export function purchaseTags(order: ReservationOrder): Record<string, string> {
 }
 
 /** Returns the tags of a part that is split off. */
-export function tagsOfPart(part: Buyer): Record<string, string> {
-  return tagsOf(part, 1)
+export function tagsOfPart(part: Buyer, own: OwnTags): Record<string, string> {
+  return { ...own, ...tagsOf(part, 1) }
 }
 
 function tagsOf({ intent, deployment, owner }: Buyer, send: number): Record<string, string> {

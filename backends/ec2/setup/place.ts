@@ -48,7 +48,15 @@ export async function findPlace(
   const letsWorkersBuy = wish.letsWorkersBuy ?? before?.parameters.get('WorkersMayBuy') === 'yes'
   const sites = await Promise.all(
     regions.map(async (region): Promise<RegionSetup> => {
-      const common = { clients: clientsOf(region), signal, prefix, account, region, bucket }
+      const common = {
+        clients: clientsOf(region),
+        signal,
+        prefix,
+        tags: wish.tags ?? {},
+        account,
+        region,
+        bucket,
+      }
       const stack = await stackIn(common)
       const resources = stack === undefined ? [] : await resourcesOf(common, stack)
       const site = { ...common, isHome: region === regions[0], stack, resources, parameters: {} }

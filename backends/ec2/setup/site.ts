@@ -1,3 +1,4 @@
+import type { OwnTags } from '../own-tags'
 import type { StackResource } from '@aws-sdk/client-cloudformation'
 import type { AccountRequest } from '../../account'
 import type { Clients } from './clients'
@@ -11,6 +12,8 @@ export interface RegionSetup {
   isHome: boolean
   signal: AbortSignal
   prefix: string
+  /** Tags of the account's own on everything that is created. */
+  tags: OwnTags
   account: string
   bucket: string
   /** The deployed stack; missing before the first deployment. */
@@ -31,6 +34,7 @@ export interface Place {
 export type SetupRequest = Omit<AccountRequest, 'region'> & {
   /** The first one has the store, unless an earlier set-up chose another. */
   regions: readonly string[]
+  tags?: OwnTags
 }
 
 export const SETUP_TAGS = {

@@ -108,7 +108,7 @@ interface ChangeSet {
 
 /** Asks CloudFormation what a deployment would change. Manual changes of the resources count, and the deployment reverts them. */
 async function makeChangeSet(site: RegionSetup): Promise<ChangeSet> {
-  const { clients, signal, prefix, stack, parameters } = site
+  const { clients, signal, prefix, tags, stack, parameters } = site
   const isNew = isEmpty(stack)
   const wish: cfn.CreateChangeSetCommandInput = {
     StackName: prefix,
@@ -120,9 +120,8 @@ async function makeChangeSet(site: RegionSetup): Promise<ChangeSet> {
       ParameterValue,
     })),
     Capabilities: ['CAPABILITY_NAMED_IAM'],
-    ...(isNew
-      ? { OnStackFailure: 'DELETE', Tags: [{ Key: SETUP_TAGS.setup, Value: prefix }] }
-      : { DeploymentMode: 'REVERT_DRIFT' }),
+    Tags: Object.entries({ ...tags, [SETUP_TAGS.setup]: prefix }).map(([Key, Value]) => ({ Key, Value })),
+    ...(isNew ? { OnStackFailure: 'DELETE' } : { DeploymentMode: 'REVERT_DRIFT' }),
   }
   const { Id: id = '', StackId: stackId = '' } = await call(signal, () =>
     clients.stacks.send(new cfn.CreateChangeSetCommand(wish), { abortSignal: signal }),

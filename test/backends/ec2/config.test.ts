@@ -25,6 +25,7 @@ describe('the settings of EC2', () => {
         staleForMs: 300_000,
         templatesKeptMs: 604_800_000,
         hasGrants: true,
+        tags: {},
       },
     })
   })
@@ -41,6 +42,7 @@ describe('the settings of EC2', () => {
       CRUCIBLE_EC2_SPOT: 'no',
       CRUCIBLE_EC2_RESERVATIONS: 'cr-12ab, cr-34cd',
       CRUCIBLE_EC2_BUYER_ROLE: 'arn:aws:iam::111122223333:role/team/crucible-buyer',
+      CRUCIBLE_EC2_TAGS: 'team=ml, cost-center=a b/42',
       CRUCIBLE_EC2_DISK: '250',
       CRUCIBLE_EC2_REGISTER_WITHIN: '90s',
       CRUCIBLE_EC2_STALE_FOR: '2m',
@@ -61,6 +63,7 @@ describe('the settings of EC2', () => {
         hasSpot: false,
         reservations: ['cr-12ab', 'cr-34cd'],
         buyerRole: 'arn:aws:iam::111122223333:role/team/crucible-buyer',
+        tags: { team: 'ml', 'cost-center': 'a b/42' },
         diskGiB: 250,
         registerWithinMs: 90_000,
         staleForMs: 120_000,
@@ -82,6 +85,7 @@ describe('the settings of EC2', () => {
       CRUCIBLE_EC2_TYPES: 'G5',
       CRUCIBLE_EC2_SPOT: 'perhaps',
       CRUCIBLE_EC2_RESERVATIONS: 'some',
+      CRUCIBLE_EC2_TAGS: 'team',
       CRUCIBLE_EC2_DISK: '0',
       CRUCIBLE_EC2_REGISTER_WITHIN: '10',
       CRUCIBLE_EC2_STALE_FOR: '0s',
@@ -103,6 +107,21 @@ describe('the settings of EC2', () => {
     expect(problemsOf({ CRUCIBLE_EC2_REGION: 'eu-west-1', CRUCIBLE_EC2_REGIONS })).toEqual([
       expect.stringContaining('which CRUCIBLE_EC2_REGIONS does not list'),
     ])
+  })
+
+  it.each([
+    'Name=x',
+    'aws:x=1',
+    'Crucible:job=x',
+    'a/b=1',
+    'a b=1',
+    '=1',
+    'a=*',
+    'a=1,a=2',
+    `${'a'.repeat(128)}=1`,
+  ])('refuse tags that EC2 would refuse, or that are ours: %s', (CRUCIBLE_EC2_TAGS) => {
+    const problems = problemsOf({ AWS_REGION: 'us-east-1', CRUCIBLE_EC2_TAGS })
+    expect(problems).toEqual([expect.stringMatching(/^CRUCIBLE_EC2_TAGS is .*: write at most 25 such as/)])
   })
 
   it('ask for a Region where none is named', () => {

@@ -53,6 +53,7 @@ export const CONFIG: Ec2Config = {
   subnets: 'default',
   securityGroups: { name: 'crucible-machine' },
   profile: 'crucible-machine',
+  tags: {},
   image: '/images/{arch}/latest',
   types: ['*'],
   hasSpot: true,

@@ -55,6 +55,22 @@ describe('over the wire', () => {
     expect(usd).toBeCloseTo(usdPerHour / 60, 6)
   })
 
+  it("the account's own tags are on all that a launch makes, and on its repetition", async () => {
+    h = await Ec2Harness.make({}, { tags: { team: 'ml', Owner: 'ada' } })
+    const order = await h.order({ capacityType: 'spot' })
+    const handle = await launched(order)
+    // The settings changed meanwhile: the order is still the same one.
+    const again = await (await h.reopen({ tags: {} })).launch(order, patiently())
+    expect(again).toMatchObject({ kind: 'launched', handle: { id: handle.id } })
+    const own = { team: 'ml', Owner: 'ada', 'crucible:attempt': order.attemptId }
+    expect(h.cloud.instances().map(({ tags }) => tags)).toEqual([expect.objectContaining(own)])
+    const sent = JSON.stringify(h.calls('CreateFleet').map(({ parameters }) => parameters))
+    for (const kind of ['fleet', 'instance', 'volume']) expect(sent).toContain(`"${kind}"`)
+    const api = createSdkApi({ region: 'us-east-1', endpoint: h.cloud.endpoint })
+    const template = { id: undefined, tag: { name: 'team', value: 'ml' } }
+    expect(await api.leftovers.templates(template, patiently().signal)).toHaveLength(1)
+  })
+
   it('machines that end at one moment share a few calls, and one that EC2 does not know spoils no other', async () => {
     h = await Ec2Harness.make()
     const orders = await Promise.all([h.order(), h.order(), h.order()])

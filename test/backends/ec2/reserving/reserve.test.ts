@@ -85,6 +85,13 @@ describe('a purchase of a Capacity Block', () => {
     })
   })
 
+  it("has the account's own tags", async () => {
+    h = new Ec2ReservingHarness({ tags: { team: 'ml' } })
+    await h.reserving.reserve(orderOf(await quoted()), patiently())
+    const [purchase] = h.aws.calls.filter(({ name }) => name === 'buyBlock')
+    expect(purchase!.detail).toMatchObject({ tags: { team: 'ml', 'crucible:intent': 'res-1' } })
+  })
+
   it('stops if the dry run is answered like a purchase', async () => {
     const order = orderOf(await quoted())
     h.aws.reserving.ignoresTrials = true

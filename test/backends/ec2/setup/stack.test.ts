@@ -60,6 +60,7 @@ function siteWith(more: Partial<RegionSetup> = {}): RegionSetup {
     isHome: true,
     ...patiently(),
     prefix: 'crucible',
+    tags: { team: 'ml' },
     account: '111122223333',
     bucket: 'store',
     resources: [],
@@ -89,7 +90,10 @@ describe('the preview of a deployment', () => {
     expect(inputOf('CreateChangeSet')).toMatchObject({
       ChangeSetType: 'CREATE',
       OnStackFailure: 'DELETE',
-      Tags: [{ Key: 'crucible:setup', Value: 'crucible' }],
+      Tags: [
+        { Key: 'team', Value: 'ml' },
+        { Key: 'crucible:setup', Value: 'crucible' },
+      ],
       Capabilities: ['CAPABILITY_NAMED_IAM'],
     })
     expect(names().slice(-2)).toEqual(['DeleteChangeSet', 'DeleteStack'])
