@@ -121,8 +121,7 @@ export const EC2_SETTINGS = [
   {
     name: 'CRUCIBLE_EC2_TAGS',
     default: 'none',
-    meaning:
-      'your own tags on everything that is created, such as `team=ml,cost-center=42`, for bills and tag policies',
+    meaning: 'your own tags on everything that is created, also by `setup aws`; for bills and tag policies',
   },
   { name: 'CRUCIBLE_EC2_DISK', default: '100', meaning: 'least disk of a machine, in GiB' },
   {

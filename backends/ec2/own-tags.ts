@@ -3,7 +3,7 @@ import { Complaint, listOf, type Parser } from '../settings'
 /** Tags that an account wants on everything, such as for its bills and tag policies, by key. */
 export type OwnTags = Readonly<Record<string, string>>
 
-/** EC2 allows 50 tags; a machine has up to twenty of ours. */
+/** EC2 allows 50 tags; Crucible sets up to twenty. */
 const TAGS_MAX = 25
 /** A machine shows its tags in its metadata, which refuses `/`, spaces and other characters in a key. */
 const KEY = /^(?!aws:|crucible:)[\p{L}\p{N}+\-=._:@]{1,127}$/iu
@@ -31,5 +31,5 @@ export function writeOwnTags(tags: OwnTags): string | undefined {
 /** The tags in an offer's data. */
 export function readOwnTags(data: Partial<Record<string, string>> | undefined): OwnTags {
   const text = data?.['ownTags']
-  return text === undefined ? {} : (Object.fromEntries(JSON.parse(text) as [string, string][]) as OwnTags)
+  return text === undefined ? {} : (Object.fromEntries(JSON.parse(text) as [string, string][]))
 }
