@@ -1,6 +1,5 @@
 import type { Backend } from '../../backends/backend'
-import { BackendError } from '../../backends/errors'
-import { gathered } from '../../core/gather'
+import { gathered } from '../../backends/gather'
 import type { MachineHandle } from '../../core/handle'
 import type { Observation } from '../../core/observation'
 import { SECOND_MS } from '../../core/time/time'
@@ -32,7 +31,6 @@ export function shareLooks(backend: Backend, monotonicMs: () => number): SharedL
       },
       callsMax: 1,
       keysMax: MACHINES_MAX,
-      callerLeft: () => new BackendError({ class: 'transient', message: 'the settlement was handed over' }),
     })
     return async (machine, signal) => (await ask(machine, signal)) ?? unanswered(backend, machine)
   }

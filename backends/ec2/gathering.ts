@@ -1,5 +1,4 @@
-import { gathered } from '../../core/gather'
-import { callerLeft } from '../calls'
+import { gathered } from '../gather'
 import { FILTER_VALUES_MAX, type Ec2Api, type Machine, type MachinesApi } from './sdk/api'
 import { TAGS } from './tags'
 
@@ -21,7 +20,6 @@ export function inGroups(api: Ec2Api): Ec2Api {
     },
     callsMax: CALLS_MAX,
     keysMax: FILTER_VALUES_MAX,
-    callerLeft,
   })
   const byAttempt = gathered<string, Machine[]>({
     ask: async (values, signal) => {
@@ -30,7 +28,6 @@ export function inGroups(api: Ec2Api): Ec2Api {
     },
     callsMax: CALLS_MAX,
     keysMax: FILTER_VALUES_MAX,
-    callerLeft,
   })
   const ending = { politely: endingOf(machines, false), abruptly: endingOf(machines, true) }
   return {
@@ -74,6 +71,5 @@ function endingOf(
     },
     callsMax: CALLS_MAX,
     keysMax: ENDED_AT_ONCE_MAX,
-    callerLeft,
   })
 }

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { callerLeft } from '../../backends/calls'
-import { gathered } from '../../core/gather'
+import { gathered } from '../../backends/gather'
 
 const patiently = new AbortController().signal
 
@@ -28,7 +27,7 @@ class Slow {
 describe('gathered questions', () => {
   it('wait for nothing when few are asked, and go together in one call when many are', async () => {
     const slow = new Slow()
-    const look = gathered({ ask: slow.ask, callsMax: 1, keysMax: 3, callerLeft })
+    const look = gathered({ ask: slow.ask, callsMax: 1, keysMax: 3 })
     const answers = Promise.all(['a', 'b', 'c', 'd', 'e'].map((key) => look(key, patiently)))
     expect(slow.asked).toEqual([['a']])
     for (let call = 1; call <= 3; call++) await slow.answer()
@@ -38,7 +37,7 @@ describe('gathered questions', () => {
 
   it('share the error of their call, and no other', async () => {
     const slow = new Slow()
-    const look = gathered({ ask: slow.ask, callsMax: 2, keysMax: 1, callerLeft })
+    const look = gathered({ ask: slow.ask, callsMax: 2, keysMax: 1 })
     const results = Promise.allSettled([look('bad', patiently), look('good', patiently)])
     await slow.answer()
     await slow.answer()
@@ -50,7 +49,7 @@ describe('gathered questions', () => {
 
   it('are not asked for a caller who has left, and are given up when all have left', async () => {
     const slow = new Slow()
-    const look = gathered({ ask: slow.ask, callsMax: 1, keysMax: 10, callerLeft })
+    const look = gathered({ ask: slow.ask, callsMax: 1, keysMax: 10 })
     const [first, second] = [new AbortController(), new AbortController()]
     const left = { class: 'transient', message: 'the caller stopped waiting' }
     const asked = [look('a', first.signal), look('b', second.signal), look('c', patiently)]

@@ -1,3 +1,5 @@
+import { callerLeft } from './calls'
+
 export interface Gathering<Key, Answer> {
   /** The call: one answer for each key, in order. Its signal aborts when every caller has left. */
   ask: (keys: Key[], signal: AbortSignal) => Promise<readonly Answer[]>
@@ -5,8 +7,6 @@ export interface Gathering<Key, Answer> {
   callsMax: number
   /** Keys in one call. */
   keysMax: number
-  /** The error for a caller who leaves. */
-  callerLeft: () => Error
 }
 
 interface Waiting<Key, Answer> {
@@ -18,14 +18,13 @@ interface Waiting<Key, Answer> {
 
 /**
  * Answers questions about single things by calls about many: what is asked while `callsMax` calls are in progress goes together into
- * the next one. So a few callers wait for nothing, and a thousand need a few calls. Each call begins after its callers asked. A call's
- * error is that of all its callers.
+ * the next one. So a few callers wait for nothing, and a thousand need a few calls. Each call begins after its callers asked. Throws
+ * `transient` for a caller who leaves, and a call's error for all its callers.
  */
 export function gathered<Key, Answer>({
   ask,
   callsMax,
   keysMax,
-  callerLeft,
 }: Gathering<Key, Answer>): (key: Key, signal: AbortSignal) => Promise<Answer> {
   const waiting: Waiting<Key, Answer>[] = []
   let calls = 0
