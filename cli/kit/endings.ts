@@ -43,9 +43,9 @@ function usageError(error: Error, { program, args, commands, pointerFor }: Comma
     .replace(/^too many arguments for .*/, (words) => surplusIn(command) ?? words)
     .replace(
       /^missing required argument '(.*)'$/,
-      (words, argument) => `${words}${meaningOf(command, argument)}`,
+      (words, argument: string) => `${words}${meaningOf(command, argument)}`,
     )
-    .replace(/^unknown option '(--\w[\w-]*)=.*'$/, (words, flag) =>
+    .replace(/^unknown option '(--\w[\w-]*)=.*'$/, (words, flag: string) =>
       isFlag(command, flag) ? `${flag} takes no value` : words,
     )
   const isUnknown = /unknown command/.test(what)

@@ -59,7 +59,11 @@ export function showReservations(
         'bought elsewhere',
       ]),
     ],
-    { right: ['FREE', 'SPENT', 'IDLE'], flexible: 'PURPOSE', optional: ['OWNER', 'PURPOSE', 'IDLE', 'TO', 'FREE', 'SPENT', 'FROM (UTC)'] },
+    {
+      right: ['FREE', 'SPENT', 'IDLE'],
+      flexible: 'PURPOSE',
+      optional: ['OWNER', 'PURPOSE', 'IDLE', 'TO', 'FREE', 'SPENT', 'FROM (UTC)'],
+    },
   )
   for (const { id, trouble } of reservations)
     if (trouble !== undefined) out.note(out.paintNote.yellow(`${id}: ${trouble}`))

@@ -71,7 +71,9 @@ checkpoint:
       )
     }
     writeFileSync(join(folder, 'second.py'), '')
-    expect((await init(folder)).stderr).toMatch(/Nothing shows which program of .*hello\.py, .*second\.py: `crucible init SCRIPT`/s)
+    expect((await init(folder)).stderr).toMatch(
+      /Nothing shows which program of .*hello\.py, .*second\.py: `crucible init SCRIPT`/s,
+    )
   })
 
   it.each([

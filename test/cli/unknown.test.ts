@@ -1,54 +1,45 @@
 import { mkdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
-import { ServiceError, WorkflowNotFoundError, type Client } from '@temporalio/client'
+import { ServiceError } from '@temporalio/client'
 import { Context } from '../../client/context'
 import { Crucible } from '../../client/crucible'
 import { EXIT_CODES } from '../../client/errors'
 import type { JobState } from '../../core/job/job'
 import { formatUsd } from '../../core/money/money'
-import { emptyTreasury, settle } from '../../core/money/treasury'
-import { HOUR_MS, MINUTE_MS } from '../../core/time/time'
+import { MINUTE_MS } from '../../core/time/time'
 import { putDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { putReservationEntry } from '../../storage/reservations'
 import { putRevision, type ScheduleRevision } from '../../storage/schedules'
 import { noteSubmission } from '../../storage/submissions'
 import { putWaiter } from '../../storage/waiting-line'
-import { StoreError, type ObjectStore } from '../../storage/store'
-import { ClientWorld, JOB, machineOf, NOW, SPEC, statusOf } from '../client/world'
+import { ClientWorld, JOB, machineOf, NOW, statusOf } from '../client/world'
 import { SPEC_BY_HAND } from '../workflows/retraining'
 import { Cli, type Outside } from '../../cli/cli'
 import { exitCodeOf, follow } from '../../cli/job/follow'
 import { runCli } from '../../cli/run'
 import { chosen } from '../support/selection'
 import { until } from '../support/until'
+import {
+  DEPLOYMENT,
+  LAUNCHED,
+  serverOf,
+  SETTLED,
+  SEVENTH,
+  SO_FAR,
+  storeAway,
+  SUBMITTED,
+  type Held,
+} from './outages'
 import { World } from './outside'
 
 /**
  * What is away, what state a job is in, and what each command and each view may say of it: the truth, or that it is unknown.
  */
 
-const DEPLOYMENT = 'dep-0000000000'
-const SUBMITTED = NOW - HOUR_MS
-const LAUNCHED = NOW - 10 * MINUTE_MS
-/** Ten minutes at $3.60 an hour. */
-const SO_FAR = 600_000
-const SETTLED = 250_000
-
-const SEVENTH = 'Queue: waiting, 7th for any backend. Older jobs with equal requests go first.'
-
 let world: ClientWorld
 let cli: World
-
-/** The job as Temporal's search attributes and its workflow's status have it; missing if the server has forgotten it. */
-interface Held {
-  status: string
-  state: JobState
-  reason: string
-  /** State of its attempt in progress. */
-  attempt?: string
-}
 
 interface Truth {
   state: JobState
@@ -213,107 +204,6 @@ const CASES: Case[] = [
 type Outage = 'nothing' | 'the store' | 'the disk of the store' | 'Temporal' | 'the worker'
 const OUTAGES: Outage[] = ['nothing', 'the store', 'the disk of the store', 'Temporal', 'the worker']
 const isOfStore = (outage: Outage): boolean => outage === 'the store' || outage === 'the disk of the store'
-
-const attributes = (values: Record<string, string>) => ({
-  typedSearchAttributes: { get: ({ name }: { name: string }) => values[name] },
-})
-
-function serverOf(held: Held | undefined, isServed: boolean): Client {
-  const own = held && {
-    workflowId: `job/${JOB}`,
-    startTime: new Date(SUBMITTED),
-    closeTime: held.status === 'RUNNING' ? undefined : new Date(NOW - MINUTE_MS),
-    status: { name: held.status },
-    raw: {},
-    ...attributes({
-      CrucibleName: SPEC.name,
-      CrucibleOwner: 'somebody',
-      CrucibleState: held.state,
-      CrucibleReason: held.reason,
-    }),
-  }
-  const attempt = held?.attempt && {
-    workflowId: `job/${JOB}/1`,
-    startTime: new Date(LAUNCHED),
-    status: { name: 'RUNNING' },
-    raw: {},
-    ...attributes({ CrucibleState: held.attempt, CrucibleReason: 'starting' }),
-  }
-  const answers: Record<string, () => unknown> = {
-    [`job/${JOB}`]: () => workflowStatus(held!),
-    'treasury/2026-11': () =>
-      settle(emptyTreasury('2026-11'), {
-        jobId: 'other',
-        owner: 'ada',
-        spentMicroUsd: 77,
-        isCertain: true,
-      }),
-  }
-  const isOutside = held?.status === 'TERMINATED'
-  return {
-    withDeadline: (_untilMs: number, call: () => unknown) => call(),
-    activity: { execute: () => Promise.reject(new Error('activity timed out')) },
-    schedule: {
-      getHandle: (id: string) => ({
-        describe: async () =>
-          id.includes('ranker')
-            ? { state: {}, raw: {}, info: { nextActionTimes: [], runningActions: [] } }
-            : { action: { args: [{ deployment: DEPLOYMENT }] } },
-      }),
-    },
-    workflow: {
-      async *list({ query }: { query: string }) {
-        if (query.includes("'attempt'") && attempt) yield attempt
-        if (!query.includes("WorkflowType = 'job'") || own === undefined) return
-        const asked = /CrucibleState IN \(([^)]*)\)/.exec(query)?.[1]
-        const isMatch = asked === undefined || asked.includes(`'${held!.state}'`)
-        if (isOutside ? asked === undefined || query.includes("= 'Terminated'") : isMatch) yield own
-      },
-      getHandle: (workflowId: string) => ({
-        describe: async () => {
-          const known = [own, attempt].find((one) => one && one.workflowId === workflowId)
-          if (!known) throw new WorkflowNotFoundError('none', workflowId, undefined)
-          return known
-        },
-        query: async () => {
-          if (!isServed || answers[workflowId] === undefined)
-            throw new ServiceError('no worker', { cause: Object.assign(new Error(), { code: 4 }) })
-          return answers[workflowId]()
-        },
-      }),
-    },
-  } as unknown as Client
-}
-
-/** The workflow's own status. */
-function workflowStatus({ status, state, reason }: Held): unknown {
-  const isPending = state === 'pending'
-  return statusOf({
-    state,
-    reason: reason as never,
-    // As it was at the last question for a machine, some time ago.
-    message: isPending ? SEVENTH : 'From the workflow.',
-    submittedAtMs: SUBMITTED,
-    spentMicroUsd: status === 'RUNNING' || status === 'TERMINATED' ? 0 : SETTLED,
-    ...(isPending
-      ? { attempts: [], attemptsTotal: 0 }
-      : { attempts: [{ ...statusOf().attempts[0]!, state: 'provisioning', reason: 'launching' }] }),
-  })
-}
-
-function storeAway(url: string): ObjectStore {
-  const away = (): Promise<never> => Promise.reject(new StoreError('the disk is gone', { isTransient: true }))
-  return new Proxy({ url } as ObjectStore, {
-    get: (target, name) =>
-      name === 'url'
-        ? target.url
-        : name === 'list'
-          ? async function* () {
-              yield await away()
-            }
-          : away,
-  })
-}
 
 beforeEach(async () => {
   world = await ClientWorld.make()
