@@ -273,6 +273,8 @@ const FREE_PLAN = meaning('quota', UPGRADE_PLAN)
 
 /** Codes whose meaning depends on the message. The first match counts. */
 const BY_WORDS: readonly { code: string; words: RegExp; meaning: Meaning }[] = [
+  { code: 'AuthFailure', words: /\bregion\b/i, meaning: REGION_CLOSED },
+  { code: 'UnrecognizedClientException', words: /\bregion\b/i, meaning: REGION_CLOSED },
   { code: 'InvalidParameterValue', words: /iam instance profile/i, meaning: PROFILE },
   { code: 'InvalidParameterCombination', words: /not eligible for Free Tier/i, meaning: FREE_PLAN },
   { code: 'UnauthorizedOperation', words: /iam:PassRole/, meaning: PASS_ROLE },

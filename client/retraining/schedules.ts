@@ -7,6 +7,7 @@ import type { SkippedDate } from '../../core/time/calendar'
 import { codeDigest } from '../../core/job/job'
 import type { RetrainInput } from '../../core/retraining/run'
 import type { RetrainSpec } from '../../core/retraining/retraining'
+import { nearest } from '../../intake/nearest'
 import type { Retrain } from '../../intake/retrain'
 import { asStored, Gaps, isStoredAlike } from '../../storage/json'
 import { layout } from '../../storage/layout'
@@ -15,6 +16,7 @@ import {
   newestRevision,
   putRevision,
   readRevisions,
+  scheduleNames,
   surveyRevisions,
   type ScheduleRevision,
 } from '../../storage/schedules'
@@ -200,7 +202,9 @@ export async function currentOf(context: Context, name: string, gaps?: Gaps): Pr
   if (newest !== undefined && newest.kind !== 'deleted') return newest
   if (newest === undefined && gaps?.isEmpty === false)
     throw new CrucibleError('unavailable', gapsInWords(gaps.names, '')!)
-  throw new CrucibleError('not-found', `There is no schedule ${name}.`, {
+  const near = nearest(name, await scheduleNames(store))
+  const meant = near === undefined || near === name ? '' : ` Did you mean ${near}?`
+  throw new CrucibleError('not-found', `There is no schedule ${name}.${meant}`, {
     hint: 'See them with `crucible schedule list`.',
   })
 }

@@ -70,6 +70,15 @@ describe('what a code of AWS allows to be done next', () => {
     expect(mended.filter(({ hint }) => hint === undefined)).toEqual([])
   })
 
+  it.each(['AuthFailure', 'UnrecognizedClientException'])(
+    'names the Region where %s is about one',
+    (code) => {
+      const { class: kind, hint } = failureOfCode(code, 'This account has no region us-west-2')
+      expect({ kind, hint }).toEqual({ kind: 'auth', hint: expect.stringContaining('use another Region') })
+      expect(failureOfCode(code, 'Not validated').hint).toContain('credentials')
+    },
+  )
+
   it('takes a profile that is too new to be known for something that passes', () => {
     const message =
       'Value (crucible-machine) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name'
