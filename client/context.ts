@@ -33,7 +33,7 @@ export class Context {
   #store: ObjectStore | undefined
   #client: Promise<temporal.Client> | undefined
   #isClosing = false
-  /** Whether no server answered before: the next tries are short, and say nothing while they wait. */
+  /** Whether no server answered before: the next connection is tried once, without a note. */
   #wasSilent = false
   #lastNote = ''
   /** Sentences about documents that could not be read, whose content an answer lacks. */
@@ -117,7 +117,7 @@ export class Context {
     const { address = 'localhost:7233', tls, apiKey, metadata } = options
     const { Client, Connection } = require('@temporalio/client') as typeof temporal
     const allMs = this.options.connectTimeoutsMs ?? CONNECT_TIMEOUTS_MS
-    const timeoutsMs = this.#wasSilent ? allMs.slice(0, 1) : allMs
+    const timeoutsMs = this.#wasSilent ? allMs.slice(-1) : allMs
     for (const [index, connectTimeout] of timeoutsMs.entries()) {
       if (await isRefused(address)) throw noServer(address, 'the port is closed')
       try {
