@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { runCli } from '../../cli/run'
 import { World } from './outside'
 
 let world: World
@@ -105,4 +106,12 @@ describe('a mistake is answered with what to write instead:', () => {
 it('a script that mentions an option gets it', async () => {
   const { stderr } = await world.run(...wordsOf('submit tool.py -- --dry-run'))
   expect(stderr).not.toContain('after --')
+})
+
+it('a person who answers a question with no gets no success', async () => {
+  const { outside, stdout } = world.outside()
+  stdout.isTTY = true
+  outside.ask = () => Promise.resolve('n')
+  const exitCode = await runCli(['submit', join(world.home, 'job.yaml'), '--no-analyze'], outside)
+  expect({ exitCode, text: stdout.text }).toEqual({ exitCode: 1, text: 'Nothing was submitted.\n' })
 })
