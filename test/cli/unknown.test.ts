@@ -421,7 +421,7 @@ const THROUGH = FOLLOWERS.flatMap(([name, run]) => OUTAGES.slice(1).map((outage)
 const SOME = THROUGH.filter((_, index) => index % 5 === 0 || index === 2)
 
 describe.each(chosen(THROUGH, SOME))('$name of a job', ({ name, run, outage }) => {
-  it(`says what it does not know with ${outage} away, goes on afterwards, and ends as the job does`, async () => {
+  it(`says what it does not know with ${outage} away, continues afterwards, and ends as the job does`, async () => {
     const running = CASES.find((one) => one.name === 'runs')!
     await running.prepare()
     await world.chunk(1, [1])
