@@ -164,6 +164,8 @@ function withoutLength(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return kept
 }
 
+type Silence = (this: Socket, ms: number, run?: () => void) => Socket
+
 const LONG_TIMER_MS = 2_000
 const FASTER = 100
 
@@ -173,14 +175,16 @@ export function hurryTimers(): { restore: () => void } {
   const start = globalThis.setTimeout
   const startSooner = (run: () => void, ms = 0, ...rest: []): NodeJS.Timeout =>
     start(run, hurried(ms), ...rest)
-  const timers = jest.spyOn(globalThis, 'setTimeout').mockImplementation(startSooner as typeof setTimeout)
-  const { setTimeout: startSilence } = Socket.prototype
+  const timers = jest.spyOn(globalThis, 'setTimeout').mockImplementation(startSooner)
+  const { value: original } = Object.getOwnPropertyDescriptor(Socket.prototype, 'setTimeout') as {
+    value: Silence
+  }
   const sockets = jest.spyOn(Socket.prototype, 'setTimeout').mockImplementation(function (
     this: Socket,
     ms,
     run,
   ) {
-    return startSilence.call(this, hurried(ms), run)
+    return original.call(this, hurried(ms), run)
   })
   return {
     restore: () => {
