@@ -52,10 +52,10 @@ interface Examined extends Patient {
 
 /** All checks in the order of the report. Each one decides independently what is wrong and how to fix it. */
 const CHECKS: readonly Check[] = [
+  { name: 'surroundings', run: async () => obstacles().map(({ message, hint }) => error(message, hint)) },
   { name: 'settings', run: checkSettings },
   { name: 'Node', run: checkNode },
   { name: 'Python', run: checkPython },
-  { name: 'surroundings', run: async () => obstacles().map(({ message, hint }) => error(message, hint)) },
   { name: 'home', run: checkHome },
   { name: 'disk', run: checkDisk },
   { name: 'store', run: async ({ storeTold }) => storeTold },

@@ -29,19 +29,25 @@ export interface Obstacle {
 
 /** Lists the obstacles for every command that starts something, and for `crucible doctor`. */
 export function obstacles(): Obstacle[] {
-  const folder = tmpdir()
+  const temporary = tmpdir()
+  const problems = [
+    obstacle(() => accessSync(temporary, constants.W_OK | constants.X_OK), {
+      name: `folder for temporary files, ${temporary},`,
+      hint: 'Set TMPDIR to a folder in which you may write, such as /tmp.',
+    }),
+    obstacle(() => process.cwd(), { name: 'current folder', hint: 'Change to another folder, then try again.' }),
+  ]
+  return problems.filter((problem) => problem !== undefined)
+}
+
+function obstacle(use: () => unknown, { name, hint }: { name: string; hint: string }): Obstacle | undefined {
   try {
-    accessSync(folder, constants.W_OK | constants.X_OK)
-    return []
+    use()
+    return undefined
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
     const problem = code === 'ENOENT' ? 'does not exist' : `cannot be used (${code})`
-    return [
-      {
-        message: `The folder for temporary files, ${folder}, ${problem}.`,
-        hint: 'Set TMPDIR to a folder in which you may write, such as /tmp.',
-      },
-    ]
+    return { message: `The ${name} ${problem}.`, hint }
   }
 }
 

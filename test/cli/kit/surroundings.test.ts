@@ -1,4 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { checkSurroundings, exemptLoopback, nameUser } from '../../../cli/kit/surroundings'
 
 const NEAR = 'localhost,127.0.0.1,::1,169.254.169.254,169.254.170.2,fd00:ec2::254'
@@ -34,6 +38,20 @@ describe('the folder for temporary files', () => {
     expect(checkSurroundings).toThrow('The folder for temporary files, /nothing/here, does not exist.')
     process.env['TMPDIR'] = process.cwd()
     expect(checkSurroundings).not.toThrow()
+  })
+})
+
+describe('the current folder', () => {
+  it('is named, with the remedy, when it was deleted', () => {
+    const gone = mkdtempSync(join(tmpdir(), 'crucible-gone-'))
+    const text = `const { obstacles } = require('./cli/kit/surroundings.ts'); process.chdir(${JSON.stringify(gone)});
+      require('node:fs').rmdirSync(${JSON.stringify(gone)}); console.log(JSON.stringify(obstacles()))`
+    const root = join(__dirname, '../../..')
+    const flags = ['--import', join(root, 'test/support/typescript.mjs'), '-e', text]
+    const told = execFileSync(process.execPath, flags, { cwd: root, encoding: 'utf8' })
+    expect(JSON.parse(told)).toEqual([
+      { message: 'The current folder does not exist.', hint: 'Change to another folder, then try again.' },
+    ])
   })
 })
 
