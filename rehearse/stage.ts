@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Backend } from '../backends/backend'
@@ -67,6 +68,8 @@ export class Stage implements Host {
       desk: SecretIssuer
       keyFile: string
       code: Bundle | null
+      /** Short, because the paths of sockets are. */
+      temporary: string
     },
   ) {}
 
@@ -76,6 +79,7 @@ export class Stage implements Host {
     const { checkpointQuietMs, leaseMs, startWithinMs, drainMs } = readWorkerConfig(environment).timing
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const keyFile = join(folder, 'secret.key')
+    const temporary = await mkdtemp(join(tmpdir(), 'crucible-t-'))
     const config = readWorkerConfig({
       ...environment,
       CRUCIBLE_HOME: folder,
@@ -84,6 +88,7 @@ export class Stage implements Host {
       CRUCIBLE_BACKENDS: 'local',
       CRUCIBLE_LOCAL_ROOT: join(folder, 'machines'),
       CRUCIBLE_LOCAL_SPOT: 'yes',
+      TMPDIR: temporary,
     })
     const store = openStore(config.home.storeUrl, options.now)
     await store.make?.()
@@ -102,11 +107,13 @@ export class Stage implements Host {
     }
     const leaveOut = spec.checkpoint.directory === undefined ? [] : [spec.checkpoint.directory]
     const code = directory === null ? null : await packBundle({ directory, leaveOut, limits: BUNDLE_LIMITS })
-    return new Stage(store, options, { backend, deployment, timing, runnerSha256, desk, keyFile, code })
+    const parts = { backend, deployment, timing, runnerSha256, desk, keyFile, code, temporary }
+    return new Stage(store, options, parts)
   }
 
   async close(): Promise<void> {
     await this.parts.code?.remove()
+    await rm(this.parts.temporary, { recursive: true, force: true })
   }
 
   begin(part: Part): Promise<string> {
@@ -186,9 +193,11 @@ export class Stage implements Host {
     return seen?.state === 'gone'
   }
 
-  /** Ends a machine and removes its directory. */
+  /** Ends a machine and removes its directory and its temporary files: no other machine has them. */
   async clear(machine: Machine): Promise<void> {
     await this.parts.backend.terminate(this.handleOf(machine), this.call())
+    for (const name of await readdir(this.parts.temporary))
+      await rm(join(this.parts.temporary, name), { recursive: true, force: true })
   }
 
   /** No attempt outlives its `clear`, so this needs no action. */

@@ -35,7 +35,10 @@ export function obstacles(): Obstacle[] {
       name: `folder for temporary files, ${temporary},`,
       hint: 'Set TMPDIR to a folder in which you may write, such as /tmp.',
     }),
-    obstacle(() => process.cwd(), { name: 'current folder', hint: 'Change to another folder, then try again.' }),
+    obstacle(() => process.cwd(), {
+      name: 'current folder',
+      hint: 'Change to another folder, then try again.',
+    }),
   ]
   return problems.filter((problem) => problem !== undefined)
 }

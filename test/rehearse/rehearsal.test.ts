@@ -86,6 +86,15 @@ it('finds that a program does not survive which fails on its checkpoint', async 
   expect(changes[0]!.text).toMatch(/CRUCIBLE_RESUME_FROM/)
 })
 
+itInAll(
+  'finds that a program does not survive which needs the temporary files of an earlier machine',
+  async () => {
+    const { survives, summary } = await rehearsed('keeps_in_tmp', 2)
+    expect(survives).toBe(false)
+    expect(summary).toMatch(/the program fails after an interruption: .*No such file or directory: .*part/)
+  },
+)
+
 itInAll('finds that a program survives which saves each checkpoint in a folder', async () => {
   expect(await rehearsed('hf_like', 2)).toMatchObject({ survives: true })
 })
