@@ -1,7 +1,7 @@
 """Finds pieces of a checkpoint that are not written yet, above all those of the ranks of a program. Pure."""
 
 import re
-from typing import Dict, Iterable, Optional, Set, Tuple
+from typing import Dict, Iterable, List, Optional, Set, Tuple
 
 from .names import PIECE, template
 
@@ -19,28 +19,32 @@ _OF_SEVERAL = re.compile(r"(?:.*/)?rng_state_0\.pth")
 def missing_rank(paths: Iterable[str], before: Iterable[str], world_size: Optional[int]) -> Optional[str]:
     """Returns a file that another process still has to write; None when no name, or no rule, says so.
 
-    `before` has the templates of the last complete save of the same files, `world_size` is the number of the program's processes. Without
-    either, the format's own rule decides."""
+    `before` has the templates of the last complete save of the same files, `world_size` is the number of the program's processes, which
+    counts more. Without either, the format's own rule decides."""
     paths, before = sorted(paths), list(before)
     lacking_of_all = _missing_of_all(paths)
     if lacking_of_all is not None:
         return lacking_of_all
     present = {template(path): path for path in paths}
     ranks = _families(paths)
+    counted = set()
     if world_size is not None:
         for shape, numbers in ranks.items():
-            is_counted = len(numbers) > 1 or _is_of_every_process(shape)
-            lacking = set(range(world_size)) - numbers if is_counted else set()
+            if len(numbers) < 2 and not _is_of_every_process(shape):
+                continue
+            lacking = set(range(world_size)) - numbers
             if lacking:
                 return _numbered(_example(paths, shape), min(lacking))
-        return None
-    families = {_family(each) for each in present} - {None}
-    known = [each for each in before if _family(each) in families]
+            counted.add(shape)
+    families = {_family(each) for each, path in present.items() if _shape(path) not in counted} - {None}
+    known = [each for each in before if _family(each) in families and _is_within(each, world_size)]
     lacking_before = [each for each in known if each not in present]
     if lacking_before:
-        piece = PIECE.search(lacking_before[0].rpartition("|")[2])
+        pieces = iter(_pieces(lacking_before[0]))
         alike = next(path for each, path in present.items() if _family(each) == _family(lacking_before[0]))
-        return PIECE.sub(piece.group() if piece else "?", alike, count=1)
+        return PIECE.sub(lambda match: next(pieces, match.group()), alike)
+    if world_size is not None:
+        return None
     alone = next((path for path in paths if _OF_SEVERAL.fullmatch(path)), None)
     if alone is not None and not known and ranks.get(_shape(alone), set()) == {0}:
         return _numbered(alone, 1)
@@ -72,6 +76,16 @@ def _family(templated: str) -> Optional[str]:
     """Returns the template without the numbers of its pieces; None for a file that is not a piece."""
     rest, bar, pieces = templated.partition("|")
     return rest + bar + re.sub(r"\d+", "N", pieces) if bar and not re.search(r"\d[-_]?of[-_]?\d", pieces) else None
+
+
+def _is_within(templated: str, world_size: Optional[int]) -> bool:
+    """Whether that many processes write this piece. The last save may be that of more of them."""
+    numbers = [int(figure) for piece in _pieces(templated) for figure in re.findall(r"\d+", piece)[:1]]
+    return world_size is None or all(number < world_size for number in numbers)
+
+
+def _pieces(templated: str) -> List[str]:
+    return templated.split("|")[1:]
 
 
 def _families(paths: Iterable[str]) -> Dict[str, Set[int]]:

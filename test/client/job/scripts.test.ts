@@ -101,7 +101,7 @@ describe('a file that a job starts', () => {
   })
 })
 
-describe('a script that goes on after a failure', () => {
+describe('a script that continues after a failure', () => {
   let root: string
   beforeAll(() => {
     root = mkdtempSync(join(tmpdir(), 'crucible-scripts-'))

@@ -20,9 +20,9 @@ def rewrites(*names):
 # What one save does, one step after another. A scan may fall between two of them.
 OFTEN = {
     "one file, replaced": replaces("model.pt"),
-    "one file, replaced, beside one that stays": [lambda test: test.once("tokenizer.model"), *replaces("model.pt")],
-    "one file, replaced, beside its predecessor": [lambda test: test.move("model.pt", "last.pt"), *replaces("model.pt")],
-    "one file, replaced, beside a log": [lambda test: test.append("metrics.jsonl"), *replaces("model.pt")],
+    "one file, replaced, next to one that stays": [lambda test: test.once("tokenizer.model"), *replaces("model.pt")],
+    "one file, replaced, next to its predecessor": [lambda test: test.move("model.pt", "last.pt"), *replaces("model.pt")],
+    "one file, replaced, next to a log": [lambda test: test.append("metrics.jsonl"), *replaces("model.pt")],
     "two files, replaced": replaces("model.pt", "optimizer.pt"),
     "three files, replaced": replaces("model.pt", "optimizer.pt", "random.pt"),
     "one file, in place": rewrites("model.pt"),
@@ -67,7 +67,7 @@ class HoldTest(UploadingTest):
         os.rename(self.path(name + ".tmp"), self.path(name))
 
     def stored(self, step):
-        """The number of the save in each file of a stored checkpoint but those that stay or keep the former state."""
+        """The number of the save in each file of a stored checkpoint but those that stay or keep an older state."""
         manifest = self.manifest(step)
         bodies = {
             entry["path"]: self.store.get(self.keys.stored_file(entry.get("storedAt") or "%012d-2/files/%s" % (step, entry["path"])))

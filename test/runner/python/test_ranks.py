@@ -57,6 +57,19 @@ class MissingRankTest(unittest.TestCase):
         before = ("rng_state_0.pth", "rng_state_1.pth", "rng_state_2.pth", "rng_state_3.pth")
         self.assertIsNone(lacking("rng_state_0.pth", "rng_state_1.pth", before=before, world_size=2))
 
+    def test_pieces_that_the_number_of_processes_does_not_count_are_those_of_the_last_save(self):
+        for first, second in (
+            ("zero_pp_rank_0_mp_rank_00_optim_states.pt", "zero_pp_rank_1_mp_rank_00_optim_states.pt"),
+            ("__0_0.distcp", "__1_0.distcp"),
+            ("mp_rank_00/model.pt", "mp_rank_01/model.pt"),
+            ("model_fsdp_rank0.bin", "model_fsdp_rank1.bin"),
+        ):
+            before = (first, second)
+            self.assertEqual(lacking(first, before=before, world_size=2), "checkpoint-10/%s" % second)
+            self.assertIsNone(lacking(first, before=before, world_size=1))
+            self.assertIsNone(lacking(*before, before=before, world_size=2))
+            self.assertIsNone(lacking(first, before=(first,), world_size=2))
+
     def test_trainer_numbers_the_random_state_only_with_several_processes(self):
         self.assertEqual(lacking("rng_state_0.pth"), "checkpoint-10/rng_state_1.pth")
         self.assertIsNone(lacking("rng_state_0.pth", before=("rng_state_0.pth",)))
