@@ -11,6 +11,7 @@ const NOW = Date.UTC(2026, 10, 21, 12)
 /** What is wanted of each kind, and where it is proved: a file of this folder, and a part of a test's name in it. */
 const PROOFS: readonly [kind: string, file: string, test: string][] = [
   ['a failing line followed by a good one', 'runner/shell.test.ts', 'with the first line that fails'],
+  ['a failure before || true', 'client/job/hidden-failures.test.ts', "['python train.py || true'"],
   ['a failure before a pipe to tee', 'runner/shell.test.ts', 'with the first part of a pipe that fails'],
   ['a Manager in a job with a long name', 'backends/local/job-users.test.ts', 'multiprocessing'],
   ['a job file below the root of a repository', 'storage/git.test.ts', 'its parents and of info/exclude'],
@@ -46,6 +47,11 @@ const PROOFS: readonly [kind: string, file: string, test: string][] = [
     'a rank that has not written its file',
     'runner/python/test_ranks.py',
     'test_the_number_of_processes_decides',
+  ],
+  [
+    'a checkpoint of several files that is written all the time',
+    'runner/python/test_hold.py',
+    'test_is_stored_at_the_pace_of_the_job_and_from_one_save',
   ],
   ['$PATH in env', 'intake/job-file-problems.test.ts', 'export PATH=/opt/bin:$PATH'],
   ['an empty folder in a checkpoint', 'runner/python/test_exact.py', 'test_empty_folders_and_links_to_them'],
