@@ -106,6 +106,8 @@ class Scanner:
         self._known: Dict[FrozenSet[tuple], _First] = {}
         self._held_since = _First(0, None, False)
         self._rhythm = Rhythm(rules.quiet_ms)
+        self._held_ns = 0
+        """When the first of the held files that are written often was written, by the file system's clock."""
         self._is_hold_proof = False
         """The next save proves that the held files were whole."""
         self._uploaded_since_ms = -1
@@ -348,19 +350,23 @@ class Scanner:
         if held is None or any(held.signature == each.selection.signature for each in seen):
             return []
         generation = self._followed(held, self._held_since) if self._is_hold_proof else _unproven(held, self._held_since)
+        # A file next to those of the save may have been written long before.
+        generation.written_ns = max(generation.written_ns, self._held_ns)
         return [self._seen_as(held, self._held_since, now, generation)._replace(directory=self._hold.folder)]
 
     def _take(self, newest: ScannedCheckpoint, now: _First) -> bool:
         """Holds the newest checkpoint if the next save will prove it whole, or if it is probably whole at this moment."""
         files = serious_files(newest.selection)
         is_linked = self._hold.in_place.isdisjoint(files)
+        often = self._rhythm.often(files, now.at_ms)
+        self._held_ns = min((stamp.modified_ns for stamp in often.values()), default=0)
         self._is_hold_proof = single_file(newest.selection) is not None and is_linked
         if not self._is_hold_proof:
             is_whole = self._rhythm.is_whole(files, now.at_ms, self._clock.wall_ms()) and newest.selection.odd is None
             if not is_whole or self._is_being_written(newest.selection):
                 self._hold.release()
                 return False
-            self._is_hold_proof = len(self._rhythm.often(files, now.at_ms)) == 1 and is_linked
+            self._is_hold_proof = len(often) == 1 and is_linked
         self._held_since = now._replace(step=newest.generation.step)
         return self._hold.take(self._directory, newest.selection)
 
