@@ -65,7 +65,12 @@ export async function openOwnStore(
   const isThere = reason.code !== CODES.noRoot
   const lost = isThere && (await isOwnKey(store, secretKeyFile)) ? await deploymentOfJobs(store) : undefined
   if (lost !== undefined && (held === undefined || held === lost)) return ensureDeployment(store, () => lost)
-  if (held !== undefined) throw reason
+  if (held !== undefined) {
+    // Another worker may have made the store since the first look.
+    const made = await readDeployment(store).catch(() => undefined)
+    if (made === undefined) throw reason
+    return made
+  }
   await store.make?.()
   if (lost === undefined && (await store.listFolders(layout.jobs())).length > 0) throw reason
   return deploymentOf(store)

@@ -18,6 +18,7 @@ const OUR_OWN: readonly Fault[] = [
   'server-outage',
   'blackout',
   'full-store',
+  'missing-store',
   'disturb-provider',
 ]
 

@@ -18,6 +18,7 @@ const CHOSEN: Chosen[][] = [
   [
     { fault: 'full-machines', ms: 2_000, ...at(5) },
     { fault: 'kill-backend-worker', ...at(20) },
+    { fault: 'missing-store', ms: 3_000, ...at(28) },
     { fault: 'server-outage', ms: 12_000, ...at(35) },
   ],
   [

@@ -206,7 +206,7 @@ async function wholeLogs({ sight, journal, attempts }: JobStory, facts: RunFacts
     const safeUntilMs = isWhole ? Infinity : (done.at(-1)?.monoMs ?? 0) - LINES_SAFE_AFTER_MS
     const lost = done.filter(
       ({ step, monoMs, wallMs }) =>
-        monoMs < safeUntilMs && !steps.has(step) && !wasDiskFullAt(facts.struck, wallMs),
+        monoMs < safeUntilMs && !steps.has(step) && !wasStoreAwayAt(facts.struck, wallMs),
     )
     if (lost.length > 0)
       wrong.push(`attempt ${number}: ${lost.length} old lines are lost, step ${lost[0]!.step} first`)
@@ -214,12 +214,12 @@ async function wholeLogs({ sight, journal, attempts }: JobStory, facts: RunFacts
   return wrong
 }
 
-/** Whether a line that was printed then may have met a full disk, which keeps no line. */
-function wasDiskFullAt(struck: readonly Struck[], wallMs: number): boolean {
+/** Whether a line that was printed then may have met a full disk, or a machine that ended before the store was back. */
+function wasStoreAwayAt(struck: readonly Struck[], wallMs: number): boolean {
   return struck.some(
     ({ fault, hasLanded, atMs, untilMs }) =>
       hasLanded &&
-      fault.startsWith('full-') &&
+      (fault.startsWith('full-') || fault === 'missing-store') &&
       wallMs >= atMs - LINES_SAFE_AFTER_MS &&
       wallMs <= untilMs + LINES_SAFE_AFTER_MS,
   )

@@ -17,6 +17,7 @@ export const FAULTS = [
   'full-machines',
   'disturb-provider',
   'blackout',
+  'missing-store',
 ] as const
 export type Fault = (typeof FAULTS)[number]
 
@@ -196,6 +197,7 @@ function durationOf(dice: Dice, fault: Fault): number {
   if (fault === 'notice') return dice.oneOf([0, 1_500, 4_000, 8_000])
   // A machine that cannot be had for want of room is asked for again after three minutes: seldom.
   if (fault === 'full-machines') return dice.oneOf([800, 1_500, 2_000, 2_500])
+  if (fault === 'missing-store') return dice.oneOf([3_000, 25_000])
   if (fault === 'full-store' || fault === 'freeze-machine') return dice.between(1_000, 5_000)
   return dice.chance(0.5) ? 0 : dice.between(0, 3_000)
 }

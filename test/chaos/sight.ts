@@ -21,6 +21,8 @@ const LOOK_EVERY_MS = 15
 
 /** One job as it can be seen from outside: its folder in the store, and the journal of its workload. */
 export class Sight {
+  private seen: number[] = []
+
   constructor(
     readonly jobId: string,
     private readonly at: { store: string; journal: string; seam: Seam },
@@ -30,11 +32,11 @@ export class Sight {
     return readLinesOf<JournalLine>(this.at.journal)
   }
 
-  /** Numbers of the attempts that have an order, in order. */
+  /** Numbers of the attempts that have an order, in order; while the store is away, those that were seen last. */
   attempts(): number[] {
-    return this.names(layout.attempts(this.jobId))
-      .map(Number)
-      .sort((a, b) => a - b)
+    const found = this.names(layout.attempts(this.jobId)).map(Number)
+    if (found.length > 0) this.seen = found.sort((a, b) => a - b)
+    return this.seen
   }
 
   records(kind: RecordKind): RecordEntry[] {

@@ -1,3 +1,5 @@
+import { existsSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { attemptIdOf, attemptWorkflowId } from '../../core/queues'
 import { readMachine } from '../../storage/machines'
@@ -120,6 +122,8 @@ export class Striker {
         return this.fill('store', strike.ms)
       case 'full-machines':
         return this.fill('machines', strike.ms)
+      case 'missing-store':
+        return this.takeAway(join(this.stage.home, 'store'), strike.ms)
       case 'disturb-provider':
         seam.arm(strike.disturbance!)
         return true
@@ -202,6 +206,19 @@ export class Striker {
     const waiting = sleep(ms, undefined, { signal: this.signal }).finally(() => freeing.abort())
     this.later(waiting)
     this.later(disk.fill(freeing.signal))
+    return true
+  }
+
+  /** The folder is gone for a while, as an unmounted disk is. A disk of its own cannot be renamed. */
+  private takeAway(folder: string, ms: number): boolean {
+    const away = `${folder}.away`
+    if (this.stage.disks.has('store') || existsSync(away)) return false
+    renameSync(folder, away)
+    const back = (): void => {
+      if (existsSync(folder)) this.stage.failures.push('the missing store was made anew')
+      else renameSync(away, folder)
+    }
+    this.later(sleep(ms, undefined, { signal: this.signal }).finally(back))
     return true
   }
 

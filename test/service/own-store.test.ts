@@ -26,6 +26,17 @@ describe('the store of a worker', () => {
     expect(await openOwnStore(store, claim(folder, 'dep-zzzzzzzzzz'))).toBe(id)
   })
 
+  it('is that of another worker which makes it at the same time', async () => {
+    const folder = testFolder('own-store')
+    const url = pathToFileURL(join(folder, 'new', 'store')).href
+    const made: string[] = []
+    const known = async (): Promise<string> => {
+      made.push(await openOwnStore(openStore(url), claim(folder)))
+      return made[0]!
+    }
+    expect(await openOwnStore(openStore(url), { ...claim(folder), known })).toBe(made[0])
+  })
+
   it('is not made again when its disk is away: a missing folder and an empty one have different messages', async () => {
     const folder = testFolder('own-store')
     const missing = openStore(pathToFileURL(join(folder, 'missing')).href)
