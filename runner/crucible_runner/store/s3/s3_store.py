@@ -106,7 +106,7 @@ class S3Store(Store):
         if not self._own or time.monotonic() - self._looked_at < every_seconds:
             return
         if all(self.get(key) is None for key in self._own):
-            words = "the bucket %s has nothing of this attempt any more: it was emptied or replaced; restore it"
+            words = "the bucket %s no longer has anything of this attempt: it was emptied or replaced; restore it"
             raise StoreError(words % self._client.bucket)
         self._looked_at = time.monotonic()
 
