@@ -114,12 +114,15 @@ export async function cancel(
   return hurried ?? { message: 'Cancelling; the workload gets time to save.' }
 }
 
-/** The view of a job that is not open in Temporal; nothing if the store cannot be read. Throws `not-found` for an unknown job. */
+/**
+ * The view of a job that is not open in Temporal; nothing if the store cannot be read. Throws `not-found` for an unknown job, and `usage` if
+ * the server belongs to another deployment.
+ */
 async function recordedView(context: Context, jobId: string): Promise<JobView | undefined> {
   try {
     return await readView(context, jobId)
   } catch (error) {
-    if (error instanceof CrucibleError && error.kind === 'not-found') throw error
+    if (error instanceof CrucibleError && ['not-found', 'usage'].includes(error.kind)) throw error
     return undefined
   }
 }

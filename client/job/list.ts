@@ -1,10 +1,9 @@
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client'
 import { isFinal, type JobReason, type JobState } from '../../core/job/job'
 import type { JobStatus } from '../../core/messages'
-import { GARBAGE_COLLECTION_SCHEDULE_ID, SEARCH_ATTRIBUTES, WORKFLOW_TYPES } from '../../core/queues'
+import { SEARCH_ATTRIBUTES, WORKFLOW_TYPES } from '../../core/queues'
 import { SECOND_MS } from '../../core/time/time'
 import type { Waiter } from '../../core/job/waiting'
-import { deploymentOf } from '../../core/stamps'
 import { isOpenStatus } from '../../core/workflow-status'
 import { readDeployment } from '../../storage/deployment'
 import { eachOf } from '../../storage/parallel'
@@ -13,7 +12,8 @@ import type { RecordSurvey } from '../../storage/record'
 import { readLine } from '../../storage/waiting-line'
 import { attributeOf, stateInTemporal, type StateKnown } from '../attributes'
 import type { Context } from '../context'
-import { CrucibleError, GRPC, grpcCodeOf, SAME_DEPLOYMENT_HINT } from '../errors'
+import { GRPC, grpcCodeOf } from '../errors'
+import { refuseForeign } from '../foreign-server'
 import { isCutShort, resultOf, statusFromRecord, submissionOf } from './history'
 import type { JobSummary, TroubleView } from './job-view'
 import { readAttempt } from './attempt-documents'
@@ -156,24 +156,6 @@ async function knownJobs(
   return { read: first, others }
 }
 
-/**
- * Refuses a server of another deployment, whose jobs are all missing from the store. The schedule of garbage collection names the
- * deployment; it is read without the part of the client for schedules, which takes longer to load than a list may.
- */
-async function refuseForeign(
-  { store, config }: Context,
-  { client, own }: { client: Client; own: string },
-): Promise<void> {
-  const theirs = await deploymentOfServer(client, config)
-  if (theirs === undefined || theirs === own) return
-  const { address = 'localhost:7233' } = config.temporal.connection
-  throw new CrucibleError(
-    'usage',
-    `The Temporal server at ${address} belongs to another deployment: the store ${store.url} has none of its jobs.`,
-    { hint: SAME_DEPLOYMENT_HINT },
-  )
-}
-
 /** A record with a damaged entry is one too. */
 function hasRecordIn({ entries, unreadable }: RecordSurvey): boolean {
   return entries.length + unreadable.length > 0
@@ -235,22 +217,6 @@ function matches({ states = [], owner, name, backend }: ListFilter, job: JobSumm
     (name === undefined || job.name === name) &&
     (backend === undefined || (backend.includes(':') ? placed === backend : placed.startsWith(`${backend}:`)))
   )
-}
-
-/** The deployment to which a server says that it belongs; `undefined` if no worker has ever connected to it. */
-async function deploymentOfServer(
-  client: Client,
-  { temporal: { namespace } }: Context['config'],
-): Promise<string | undefined> {
-  try {
-    const request = { namespace, scheduleId: GARBAGE_COLLECTION_SCHEDULE_ID }
-    const { schedule } = await client.workflowService.describeSchedule(request)
-    const [payload] = schedule?.action?.startWorkflow?.input?.payloads ?? []
-    return deploymentOf(JSON.parse(Buffer.from(payload?.data ?? []).toString('utf8')))
-  } catch (error) {
-    if (error instanceof SyntaxError || grpcCodeOf(error) === GRPC.notFound) return undefined
-    throw error
-  }
 }
 
 /** The matches in Temporal's search attributes, at most the limit of a page at a time. @internal A test asks the index without a store. */

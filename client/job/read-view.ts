@@ -7,12 +7,14 @@ import { nearest } from '../../intake/nearest'
 import type { RecordEntry } from '../../core/job/record'
 import { artifactVersions, lostArtifacts, lostInWords } from '../../storage/artifacts'
 import { listCheckpoints } from '../../storage/checkpoints'
+import { readDeployment } from '../../storage/deployment'
 import { layout } from '../../storage/layout'
 import { surveyRecords, type RecordCache, type RecordSurvey } from '../../storage/record'
 import { readLine } from '../../storage/waiting-line'
 import type { ObjectStore } from '../../storage/store'
 import type { Context } from '../context'
 import { CrucibleError } from '../errors'
+import { refuseForeign } from '../foreign-server'
 import { checkStore, storeTrouble } from '../store-trouble'
 import { readAttempt } from './attempt-documents'
 import { judgeClosed, type Judged } from './closed'
@@ -111,7 +113,20 @@ async function ask(
   entries: readonly RecordEntry[],
 ): Promise<WorkflowState | undefined> {
   const seen = await askWorkflow(context, recorded.id, recorded.attemptsTotal)
-  return seen?.closed === 'FORGOTTEN' && mayStart(recorded, entries, context.now()) ? undefined : seen
+  if (seen?.closed !== 'FORGOTTEN') return seen
+  if (mayStart(recorded, entries, context.now())) return undefined
+  await checkServer(context)
+  return seen
+}
+
+/** Another deployment's server has forgotten nothing: throws `usage`. */
+async function checkServer(context: Context): Promise<void> {
+  try {
+    const own = await readDeployment(context.store)
+    if (own !== undefined) await refuseForeign(context, { client: await context.temporal(), own })
+  } catch (error) {
+    if (error instanceof CrucibleError && error.kind === 'usage') throw error
+  }
 }
 
 /** The workflow's own status while it is open and answers; otherwise the record, and how the workflow closed. */

@@ -4,8 +4,10 @@ import { readView } from '../../../client/job/read-view'
 import type { JobStatus } from '../../../core/messages'
 import { formatInstant, MINUTE_MS } from '../../../core/time/time'
 import { layout } from '../../../storage/layout'
+import { putDocument } from '../../../storage/json'
 import { putWaiter } from '../../../storage/waiting-line'
 import { beatOf, ClientWorld, JOB, NO_ATTRIBUTES, NOW, statusOf } from '../world'
+import { STORE_OWNER } from '../../support/marked-store'
 import { patient } from '../../support/patience'
 
 let world: ClientWorld
@@ -276,6 +278,26 @@ describe('a look at a job', () => {
     world.client = server('TERMINATED', async () => statusOf({ runId: 'run-7' })).client
     const { uiUrl } = await readView(world.context, JOB)
     expect(uiUrl).toBe(`http://ui/namespaces/default/workflows/job%2F${JOB}/run-7/user-metadata`)
+  })
+
+  it("is not called forgotten by another deployment's server", async () => {
+    await world.submitted()
+    await world.planned(1)
+    await world.machine(1)
+    await putDocument(world.store, layout.deployment(), { id: STORE_OWNER })
+    const notFound = Object.assign(new Error('gone'), { name: 'WorkflowNotFoundError' })
+    const data = Buffer.from(JSON.stringify({ deployment: 'dep-zzzzzzzzzz' }))
+    const input = { payloads: [{ data }] }
+    const describeSchedule = async () => ({ schedule: { action: { startWorkflow: { input } } } })
+    world.client = {
+      ...server('', () => Promise.reject(notFound)).client,
+      withDeadline: () => Promise.reject(notFound),
+      workflowService: { describeSchedule } as unknown as Client['workflowService'],
+    }
+    await expect(readView(world.context, JOB)).rejects.toMatchObject({
+      kind: 'usage',
+      message: expect.stringMatching(/belongs to another deployment/),
+    })
   })
 
   it.each([
