@@ -34,5 +34,6 @@ export async function viewWithoutStore(context: Context, meant: string, error: u
   })
   const { message } = toCrucibleError(error)
   const incomplete = `Temporal alone answers: cost, progress and checkpoints are unknown. ${message}`
-  return { ...view, incomplete }
+  const cost = { ...view.cost, estimatedRemainingMicroUsd: null, remainingBasis: null }
+  return { ...view, cost, incomplete }
 }

@@ -294,7 +294,7 @@ describe('a store that refuses everything', () => {
     expect(stdout).toMatch(/train {2}job-0123456789 {2}running/)
     const json = JSON.parse((await cli.run('show', JOB, '--json')).stdout) as JobView
     expect(json).toMatchObject({ state: 'running', incomplete: expect.stringContaining('EACCES') })
-    expect(json.cost.spentMicroUsd).toBeNull()
+    expect(json.cost).toMatchObject({ spentMicroUsd: null, estimatedRemainingMicroUsd: null })
     expect(await cli.run('show', 'job-unknown')).toMatchObject({ exitCode: 4 })
   })
 })
