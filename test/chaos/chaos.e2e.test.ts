@@ -18,12 +18,12 @@ const CHOSEN: Chosen[][] = [
   [
     { fault: 'full-machines', ms: 2_000, ...at(5) },
     { fault: 'kill-backend-worker', ...at(20) },
-    { fault: 'missing-store', ms: 3_000, ...at(28) },
     { fault: 'server-outage', ms: 12_000, ...at(35) },
   ],
   [
     { fault: 'kill-orchestrator', ...at(5) },
     { fault: 'kill-workload', ...at(20) },
+    { fault: 'missing-store', ms: 3_000, ...at(28) },
     { fault: 'notice', ms: 4_000, ...at(40) },
   ],
   [
