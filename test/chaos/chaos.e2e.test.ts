@@ -23,7 +23,6 @@ const CHOSEN: Chosen[][] = [
   [
     { fault: 'kill-orchestrator', ...at(5) },
     { fault: 'kill-workload', ...at(20) },
-    { fault: 'missing-store', ms: 3_000, ...at(28) },
     { fault: 'notice', ms: 4_000, ...at(40) },
   ],
   [
@@ -36,6 +35,7 @@ const CHOSEN: Chosen[][] = [
     { fault: 'freeze-machine', ms: 2_000, ...at(30) },
     { fault: 'kill-machine', ...at(45) },
   ],
+  [{ fault: 'missing-store', ms: 3_000, ...at(20) }],
 ]
 
 /** Of `npm test`: machines, workers, the server and the store are each struck once. */

@@ -108,6 +108,7 @@ export class Striker {
       case 'kill-machine':
         return killMachine(attemptId) > 0
       case 'notice': {
+        await this.untilStoreIsBack()
         const machine = await readMachine(context.store, { jobId: sight.jobId, attempt: struck.attempt })
         if (machine === undefined || machineProcesses(attemptId).length === 0) return false
         const noticeMs = strike.ms === 0 ? null : strike.ms
@@ -148,6 +149,7 @@ export class Striker {
 
   private async reviveAfter(part: Part, downMs: number): Promise<void> {
     await sleep(downMs, undefined, { signal: this.signal })
+    await this.untilStoreIsBack()
     await part.start()
   }
 
@@ -209,9 +211,18 @@ export class Striker {
     return true
   }
 
+  private awayOf(folder = join(this.stage.home, 'store')): string {
+    return `${folder}.away`
+  }
+
+  /** A worker does not start without its store, and neither does this harness find a machine. */
+  private async untilStoreIsBack(): Promise<void> {
+    while (existsSync(this.awayOf())) await sleep(LOOK_EVERY_MS, undefined, { signal: this.signal })
+  }
+
   /** The folder is gone for a while, as an unmounted disk is. A disk of its own cannot be renamed. */
   private takeAway(folder: string, ms: number): boolean {
-    const away = `${folder}.away`
+    const away = this.awayOf(folder)
     if (this.stage.disks.has('store') || existsSync(away)) return false
     renameSync(folder, away)
     const back = (): void => {
@@ -236,6 +247,7 @@ export class Striker {
       }
       await sleep(LOOK_EVERY_MS, undefined, { signal: this.signal })
     }
+    await this.untilStoreIsBack()
     await startAll(this.stage)
   }
 }
