@@ -124,6 +124,8 @@ export class Striker {
       case 'full-machines':
         return this.fill('machines', strike.ms)
       case 'missing-store':
+        // A worker that is about to start would end.
+        await Promise.all(this.revivals)
         return this.takeAway(join(this.stage.home, 'store'), strike.ms)
       case 'disturb-provider':
         seam.arm(strike.disturbance!)
