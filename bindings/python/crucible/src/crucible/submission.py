@@ -142,7 +142,7 @@ class Submission:
         is_inside = isinstance(base, str) and Path(base).resolve() in script.parents
         if isinstance(self.workdir, (str, os.PathLike)) and not is_inside:
             raise UsageError("%s is not below workdir=%r." % (self.script, os.fspath(self.workdir)), hint="Give the folder that has it.")
-        inside = Path(base) if is_inside else script.parent
+        inside = Path(base) if isinstance(base, str) and is_inside else script.parent
         return {
             **document,
             "workdir": base if base is False else str(inside),
