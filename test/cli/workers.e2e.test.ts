@@ -2,6 +2,7 @@ import { mkdtempSync, realpathSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { makeMarkedFolder } from '../support/marked-store'
 import { freshNamespace } from '../support/namespace'
 import { connectTo, testServer, type TestConnection } from '../support/temporal'
 import { build, CommandLine } from './process'
@@ -24,6 +25,8 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'hello.py'), PROGRAM)
   end = join(folder, 'end')
   writeFileSync(join(folder, '.crucibleignore'), 'home\n')
+  // An earlier worker made the store: a submission never makes one.
+  makeMarkedFolder(join(folder, 'home', 'store'))
   const namespace = await freshNamespace(connected.client.connection as never)
   crucible = new CommandLine(
     {
