@@ -1,14 +1,14 @@
 /** The user's code as one file: `jobs/<job>/bundle/<sha256>.tar.gz`. */
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { CodedError } from '../core/errors'
 import { undecodableName } from '../core/file-error'
 import type { BundleRef } from '../core/job/job'
 import { OWN_IGNORE } from './bundle-rules'
 import { SECRET_BYTES_MAX, secretReason } from './bundle-secrets'
 import { readTree, type FileEntry, type Tree } from './bundle-tree'
-import { storeErrorOf } from './file-errors'
+import { hasCode, storeErrorOf } from './file-errors'
 import { layout } from './layout'
 import { eachOf } from './parallel'
 import type { ObjectStore } from './store'
@@ -65,9 +65,17 @@ export async function readPackable({ directory, leaveOut, limits }: PackOptions)
   } catch (error) {
     const { code, path = directory } = error as NodeJS.ErrnoException
     if (code === undefined) throw error
-    const why = storeErrorOf(error, `pack ${path}`).message
-    throw new BundleError(`${why} Or name it in ${OWN_IGNORE}.`, { cause: error })
+    const gone = disappeared(directory, error)
+    const why = gone ?? `${storeErrorOf(error, `pack ${path}`).message} Or name it in ${OWN_IGNORE}.`
+    throw new BundleError(why, { cause: error })
   }
+}
+
+/** Says that a file was removed since it was listed; undefined for another error. */
+function disappeared(directory: string, error: unknown): string | undefined {
+  const { path } = error as NodeJS.ErrnoException
+  if (!hasCode(error, 'ENOENT', 'ENOTDIR') || path === undefined) return undefined
+  return `The folder ${directory} cannot be packed: ${resolve(path)} disappeared meanwhile. Try again when no program writes to the folder, or name the file in ${OWN_IGNORE}.`
 }
 
 async function checkedTree(directory: string, tree: Tree, limits: BundleLimits): Promise<Tree> {
@@ -94,13 +102,11 @@ export async function packBundle(options: PackOptions): Promise<Bundle> {
     return { path, remove, files, warnings, ...written }
   } catch (error) {
     await remove()
-    const words = error instanceof ChangedFileError ? error.message : storeErrorOf(error, 'pack it').message
-    throw new BundleError(
-      `The folder ${directory} cannot be packed: ${words}. Try again when no program writes to it.`,
-      {
-        cause: error,
-      },
-    )
+    const why =
+      error instanceof ChangedFileError
+        ? `The folder ${directory} cannot be packed: ${error.message}. Try again when no program writes to it.`
+        : (disappeared(directory, error) ?? storeErrorOf(error, `pack ${directory}`).message)
+    throw new BundleError(why, { cause: error })
   }
 }
 

@@ -123,7 +123,9 @@ export async function startedScripts(
     const entry = entries.find((one) => one.path === path)
     if (seen.has(key) || entry?.kind !== 'file') continue
     seen.add(key)
-    const text = entry.sizeBytes > SCRIPT_BYTES_MAX ? '' : await readFile(join(root, path), 'latin1')
+    // Packing names a file that disappears meanwhile.
+    const text =
+      entry.sizeBytes > SCRIPT_BYTES_MAX ? '' : await readFile(join(root, path), 'latin1').catch(() => '')
     const [first = ''] = text.split('\n', 1)
     const interpreter = first.startsWith('#!') ? first.slice(2) : ''
     found.push({ ...called, entry, text, interpreter })

@@ -90,6 +90,9 @@ async function refusal(options?: Parameters<typeof pack>[0]): Promise<string> {
   return (error as Error).message
 }
 
+const disappeared = (path: string): string =>
+  `The folder ${root} cannot be packed: ${path} disappeared meanwhile. Try again when no program writes to the folder, or name the file in .crucibleignore.`
+
 describe('packBundle', () => {
   it('packs a folder into a file, and returns its digest, size and number of files', async () => {
     await write({ 'train.py': 'print(1)\n', 'lib/util.py': '', 'data/ünïcode name.txt': 'x'.repeat(1000) })
@@ -195,6 +198,31 @@ describe('packBundle', () => {
       }
     },
   )
+
+  it.each(['lstat', 'readFile', 'readdir'] as const)(
+    'names the file that disappeared before %s, and says to try again',
+    async (call) => {
+      await write({ 'tmp/step': '' })
+      const gone = join(root, call === 'readdir' ? 'tmp' : 'tmp/step')
+      const original = fs[call] as (path: string, ...others: unknown[]) => Promise<unknown>
+      jest.spyOn(fs, call).mockImplementation((async (path: string, ...others: unknown[]) => {
+        if (join(path, '.') === gone) await rm(gone, { recursive: true })
+        return original(path, ...others)
+      }) as never)
+      expect(await refusal()).toBe(disappeared(gone))
+    },
+  )
+
+  it('names the file that disappeared after it was listed, and says to try again', async () => {
+    await write({ step: '' })
+    const readFile = fs.readFile as (path: string, ...others: unknown[]) => Promise<unknown>
+    jest.spyOn(fs, 'readFile').mockImplementation((async (path: string, ...others: unknown[]) => {
+      const text = await readFile(path, ...others)
+      if (path.endsWith('/step')) await rm(path)
+      return text
+    }) as never)
+    expect(await refusal()).toBe(disappeared(join(root, 'step')))
+  })
 
   it('names the folder that it may not read', async () => {
     await write({ 'a/b': '' })
