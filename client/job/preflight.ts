@@ -1,4 +1,5 @@
 /** Problems of a job that can be found before anything is sent: shown by `plan` and `--dry-run`, and refused by `submit`. */
+import { existsSync } from 'node:fs'
 import { basename, posix } from 'node:path'
 import { ACCELERATORS, findAccelerator } from '../../core/accelerators'
 import { isCoded, messageOf } from '../../core/errors'
@@ -10,7 +11,7 @@ import type { Context } from '../context'
 import { CrucibleError } from '../errors'
 import { leftOutOf } from './bundle'
 import { leftOutWarnings } from './left-out'
-import { hiddenFailureWarnings, scriptOf, scriptProblems, startedScripts } from './scripts'
+import { beginningOf, hiddenFailureWarnings, scriptProblems, startedScripts } from './scripts'
 import { secretProblems, secretWarnings } from './secrets'
 import { shellWarnings } from './shell-warnings'
 import type { Submission } from './submit'
@@ -43,6 +44,7 @@ export async function preflight(
     ...secretWarnings(context, spec),
     ...shellWarnings(spec),
     ...hiddenFailureWarnings(spec, scripts),
+    ...missingInputs(submission),
     ...unknownAccelerators(spec),
   ]
 }
@@ -112,25 +114,54 @@ function missingRequirements({ spec }: Submission, tree: Tree | undefined): stri
   return [`pip installs the packages of ${path}, which is not among the files that are sent along.`]
 }
 
-/** The command's script, if it would be sent along but does not exist. */
+/** The script of the command, or the folder into which it changes before, if it would be sent along but does not exist. */
 function missingScript({ spec, directory }: Submission, tree: Tree | undefined): string[] {
   // The code of an earlier job ran before.
-  if (directory === undefined) return []
-  const script = scriptOf(spec.run)
-  const isMadeOtherwise = spec.setup !== undefined || spec.inputs.some(({ path }) => path === script)
-  if (script === undefined || isMadeOtherwise) return []
+  if (directory === undefined || spec.setup !== undefined) return []
+  const { folder, script } = beginningOf(spec.run)
+  const entries = tree?.entries ?? []
+  const hasFolder = entries.some(({ path }) => path === folder || path.startsWith(`${folder}/`))
+  // Without `-e`, a command goes on in its old folder.
+  const isStrict = spec.shell === undefined && !/\bset \+/.test(spec.run)
+  if (folder !== '.' && !isStrict) return []
+  const path = folder === '.' || hasFolder ? script : folder
+  if (path === undefined) return []
+  const places = spec.inputs.map((input) => input.path)
+  const own = [...places, ...spec.outputs, spec.checkpoint.directory ?? '']
+  if (
+    places.some((one) => isWithin(one, path)) ||
+    (path === folder && own.some((one) => isWithin(folder, one)))
+  )
+    return []
+  const does = `The command ${path === folder ? 'changes into' : 'runs'} ${path}`
   if (directory === null) {
     if (spec.image !== undefined) return []
-    return [
-      `The command runs ${script}, but nothing is sent along. Set its folder with workdir or --workdir.`,
-    ]
+    return [`${does}, but nothing is sent along. Set its folder with workdir or --workdir.`]
   }
-  const { entries = [] } = tree ?? {}
-  const files = entries.filter(({ kind }) => kind !== 'folder').map(({ path }) => path)
-  const isBehindLink = entries.some(({ kind, path }) => kind === 'link' && script.startsWith(`${path}/`))
-  if (tree === undefined || isBehindLink || files.includes(script)) return []
-  const near = nearest(script, files) ?? files.find((path) => basename(path) === basename(script))
+  const files = entries.filter(({ kind }) => kind !== 'folder').map((entry) => entry.path)
+  const isBehindLink = entries.some((entry) => entry.kind === 'link' && isWithin(entry.path, path))
+  if (tree === undefined || isBehindLink || files.includes(path)) return []
+  const known = path === folder ? entries.map((entry) => entry.path) : files
+  const near = nearest(path, known) ?? known.find((one) => basename(one) === basename(path))
   return [
-    `The command runs ${script}, which is not among the files that are sent along from ${directory}.${near === undefined ? ' Another folder is set with workdir.' : ` Did you mean ${near}?`}`,
+    `${does}, which is not among the files that are sent along from ${directory}.${near === undefined ? ' Another folder is set with workdir.' : ` Did you mean ${near}?`}`,
   ]
+}
+
+/** Whether a path is a folder or leads into it. */
+function isWithin(folder: string, path: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`)
+}
+
+/** Warns about input files that do not exist here, if no other backend than that of this computer is named. */
+function missingInputs({ spec: { backends, inputs } }: Submission): string[] {
+  if (backends.some(({ backend }) => backend !== 'local')) return []
+  // A percent sign may stand for another character.
+  const files = inputs.filter(({ source }) => /^file:\/\/\/[^%?#]*$/.test(source))
+  return files
+    .filter(({ source }) => !existsSync(source.slice('file://'.length)))
+    .map(
+      ({ source }) =>
+        `The input ${source} does not exist on this computer. The job fails on a machine that lacks it.`,
+    )
 }

@@ -15,16 +15,40 @@ const HARMLESS = /^(?:pip3?|export|set|echo|nvidia-smi|ulimit|true|:)$/
 
 /**
  * The file in the working directory that a command runs first, such as `train.py` in `python3 -u train.py --lr 3`. `undefined` if
- * that is uncertain.
+ * that is uncertain, and after a change of folder.
  */
 export function scriptOf(run: string): string | undefined {
+  const { folder, script } = beginningOf(run)
+  return folder === '.' ? script : undefined
+}
+
+/** The beginning of a command; paths are relative to the working directory. */
+interface Beginning {
+  /** The folder into which it has changed. */
+  folder: string
+  /** The file that it runs first; missing if that is uncertain. */
+  script?: string
+}
+
+/** Reads the beginning of a command, as far as it is certain. */
+export function beginningOf(run: string): Beginning {
+  let folder = '.'
   for (const line of run.split(/\n|&&|;/)) {
     const [program = '', ...rest] = wordsOf(line)
     if (program === '' || program.startsWith('#') || HARMLESS.test(program)) continue
+    if (program === 'cd') {
+      const [target = '', ...more] = rest
+      const next = posix.normalize(posix.join(folder, target, '.'))
+      if (more.length > 0 || target.startsWith('/') || !isPlainPath(next)) return { folder }
+      folder = next
+      continue
+    }
     const script = program.startsWith('./') ? program : scriptAmong(program, rest)
-    return script !== undefined && isPlainPath(script) ? posix.normalize(script) : undefined
+    if (script === undefined || script.startsWith('/')) return { folder }
+    const path = posix.join(folder, script)
+    return isPlainPath(path) ? { folder, script: path } : { folder }
   }
-  return undefined
+  return { folder }
 }
 
 /** The words of a simple command, without variables before it and `exec`. */

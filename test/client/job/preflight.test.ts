@@ -33,6 +33,46 @@ describe('before a job is sent', () => {
     expect(await check({ run: `python3 ${right}` })).toEqual([])
   })
 
+  it.each([
+    ['cd scr && python3 evaluate.py', 'changes into scr', ' Did you mean src?'],
+    ['set -x; cd src\npython3 evaluat.py', 'runs src/evaluat.py', ' Did you mean src/evaluate.py?'],
+  ])('the folder of a command is followed: %j', async (run, does, hint) => {
+    await expect(check({ run })).rejects.toMatchObject({
+      message: `The command ${does}, which is not among the files that are sent along from ${directory}.${hint}`,
+    })
+  })
+
+  it.each<Partial<JobSpec>>([
+    { run: 'cd ./src/ && python3 evaluate.py' },
+    { run: 'mkdir -p made && cd made && python3 x.py' },
+    { run: 'cd made || cd src; python3 evaluate.py' },
+    { run: 'set +e; cd made; python3 train.py' },
+    { run: 'cd made; python3 train.py', shell: 'sh' },
+    { run: 'cd made && python3 x.py', inputs: [{ source: 'https://x/y', path: 'made/x.py' }] },
+    { run: 'cd made && python3 x.py', inputs: [{ source: 's3://x/y/', path: 'made' }] },
+    { run: 'cd made && python3 ../train.py', outputs: ['made/out'] },
+    { run: 'cd link && python3 evaluate.py' },
+    { run: 'cd $WHERE && python3 x.py' },
+  ])('a folder that may exist on the machine is not missed: %j', async (spec) => {
+    symlinkSync('src', join(directory, 'link'))
+    expect(await check(spec)).toEqual([])
+  })
+
+  it('an input that this computer lacks is warned about unless another backend is named', async () => {
+    const inputs = ['file:///nothing/here.csv', `file://${directory}/train.py`, 'https://x/y'].map(
+      (source) => ({
+        source,
+        path: `data${source.length}`,
+      }),
+    )
+    const backends = [{ backend: 'local' }, { backend: 'ec2' }]
+    expect(await check({ run: 'true', inputs, backends })).toEqual([])
+    for (const named of [[], backends.slice(0, 1)])
+      expect(await check({ run: 'true', inputs, backends: named })).toEqual([
+        'The input file:///nothing/here.csv does not exist on this computer. The job fails on a machine that lacks it.',
+      ])
+  })
+
   it('a script that an ignore file leaves out is missing', async () => {
     await expect(check({ run: 'python3 secret.py' })).rejects.toMatchObject({ kind: 'usage' })
   })
