@@ -1,11 +1,25 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, symlinkSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { until } from '../support/until'
 import type { Answer } from './outside'
 
 const ROOT = join(__dirname, '..', '..')
 const MAIN = join(ROOT, 'dist', 'cli', 'main.js')
+
+/** A folder with all programs of this host but one. */
+export function pathWithout(left: string, parent: string): string {
+  const folder = mkdtempSync(join(parent, 'bin-'))
+  chmodSync(folder, 0o755)
+  const places = process.env['PATH']!.split(delimiter).filter((place) => existsSync(place))
+  // The first place of a name counts.
+  const paths = places
+    .reverse()
+    .flatMap((place) => readdirSync(place).map((name) => [name, join(place, name)] as const))
+  for (const [name, path] of new Map(paths)) if (name !== left) symlinkSync(path, join(folder, name))
+  return folder
+}
 
 /** Brings `dist/` up to date, which takes no time when it is. */
 export function build(): void {
@@ -30,15 +44,21 @@ export class CommandLine {
     private readonly environment: Readonly<Record<string, string>>,
     readonly cwd: string,
     private readonly main = MAIN,
+    /** Words before the command, such as `env` or `sh -c '...; exec "$@"' sh`. */
+    private readonly prefix: readonly string[] = [],
   ) {}
 
   /** The same environment and folder, with the command line of another package. */
   from(main: string): CommandLine {
-    return new CommandLine(this.environment, this.cwd, main)
+    return new CommandLine(this.environment, this.cwd, main, this.prefix)
   }
 
   start(args: readonly string[], extra: Readonly<Record<string, string>> = {}): Running {
-    const child = spawn(process.execPath, [this.main, ...args], {
+    const [program, ...words] = [...this.prefix, process.execPath, this.main, ...args] as [
+      string,
+      ...string[],
+    ]
+    const child = spawn(program, words, {
       cwd: this.cwd,
       env: { PATH: process.env['PATH'], HOME: this.cwd, USER: 'tester', ...this.environment, ...extra },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,20 +1,18 @@
 import { execFile } from 'node:child_process'
 import {
-  chmodSync,
-  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { pathWithout } from '../cli/process'
 import { blocksOf } from '../docs/markdown'
 import { testVersitygw } from '../support/s3'
 import { testServer } from '../support/temporal'
@@ -44,19 +42,6 @@ interface DemoDocument {
   spot: { costMicroUsd: number }
   onDemand: { costMicroUsd: number }
   jobs: { name: string; state: string; attempts: Attempt[] }[]
-}
-
-/** A folder with all programs of this host but one. */
-function pathWithout(left: string, parent: string): string {
-  const folder = mkdtempSync(join(parent, 'bin-'))
-  chmodSync(folder, 0o755)
-  const places = process.env['PATH']!.split(delimiter).filter((place) => existsSync(place))
-  // The first place of a name counts.
-  const paths = places
-    .reverse()
-    .flatMap((place) => readdirSync(place).map((name) => [name, join(place, name)] as const))
-  for (const [name, path] of new Map(paths)) if (name !== left) symlinkSync(path, join(folder, name))
-  return folder
 }
 
 /** What the compiler finds in the files of a consumer, and in those of the package, and in its settings; not in other packages. */
