@@ -1,13 +1,16 @@
 """Downloads over HTTP: retries, resumes interrupted transfers, and fetches only content that has changed since the last time."""
 
+import contextlib
 import hashlib
 import http.client
 import os
+import threading
 import urllib.error
 import urllib.request
 from abc import ABC, abstractmethod
-from typing import Callable, Dict, NamedTuple, Optional, TypeVar
+from typing import Callable, Dict, Iterator, NamedTuple, Optional, TypeVar
 
+from ..amounts import in_bytes
 from ..clock import Clock, in_words
 from ..endings import Failed, is_disk_full
 from ..http_requests import RETRYABLE_STATUS, USER_AGENT
@@ -22,6 +25,8 @@ _SILENCE_SECONDS = 60.0
 _PATIENCE_MS = 5 * 60_000
 # The log mentions failing tries that have lasted this long, and again after each such time.
 _TELL_MS = 10_000
+# A try that lasts is mentioned after the same time, and then more rarely.
+_TELL_SLOW_MS = 60_000
 # The server's content no longer matches the part that has arrived.
 _CHANGED = (412, 416)
 
@@ -72,9 +77,16 @@ class _Partial:
 
     def begin(self, etag: Optional[str], modified: Optional[str]) -> None:
         self.size = 0
+        self.total: Optional[int] = None
         self.digest = hashlib.sha256()
         self.etag = etag
         self.modified = modified
+
+    def in_words(self) -> str:
+        if self.size == 0:
+            return "nothing has arrived yet"
+        whole = "" if self.total is None else " of %s" % in_bytes(self.total)
+        return "%s%s have arrived" % (in_bytes(self.size), whole)
 
     def headers(self) -> Dict[str, str]:
         """Returns headers that request the rest, if the server can verify that the content is the same."""
@@ -92,20 +104,29 @@ class _Partial:
         else:
             begin = 0
             self.begin(headers.get("ETag"), headers.get("Last-Modified"))
+        length = headers.get("Content-Length")
+        self.total = None if length is None else begin + int(length)
         with open(self.path, "r+b" if begin > 0 else "wb") as file:
             file.seek(begin)
-            while True:
+            left = _BLOCK_BYTES if length is None else int(length)
+            while left > 0:
                 if is_stopped():
                     raise GaveUp("no time was left")
-                block = response.read(_BLOCK_BYTES)
+                # `read` would wait for the whole block.
+                block = response.read1(min(left, _BLOCK_BYTES))
                 if not block:
                     break
                 file.write(block)
                 self.digest.update(block)
                 self.size += len(block)
-        length = headers.get("Content-Length")
-        if length is not None and self.size - begin != int(length):
+                left -= 0 if length is None else len(block)
+        if length is not None and left > 0:
             raise OSError("the connection ended after %d of %s bytes" % (self.size - begin, length))
+
+
+def _words_of(error: Exception) -> str:
+    cause = getattr(error, "reason", error)
+    return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
 
 
 class Downloads:
@@ -139,7 +160,7 @@ class Downloads:
             with origin.open({}, _SILENCE_SECONDS) as response:
                 return response.read()
 
-        return self._persist(origin, read, lambda: 0)
+        return self._persist(origin, read, _Partial(""))
 
     def _download(self, origin: Origin, path: str, cached: Optional[Cached]) -> Optional[_Partial]:
         """Returns None when the cached copy is still valid."""
@@ -164,17 +185,18 @@ class Downloads:
                 partial.receive(response, self._patience.is_stopped)
             return partial
 
-        return self._persist(origin, download, lambda: partial.size)
+        return self._persist(origin, download, partial)
 
-    def _persist(self, origin: Origin, action: Callable[[], T], progress: Callable[[], int]) -> T:
+    def _persist(self, origin: Origin, action: Callable[[], T], arrived: _Partial) -> T:
         """Retries until the action succeeds, or until nothing more has arrived for too long."""
         pauses = Pauses()
         began_ms = self._clock.mono_ms()
         tell_ms = began_ms + _TELL_MS
-        most = progress()
+        most = arrived.size
         while True:
             try:
-                return action()
+                with self._told(origin, arrived):
+                    return action()
             except urllib.error.HTTPError as error:
                 with error:
                     words, is_worth_another_try = origin.judge(error)
@@ -183,9 +205,9 @@ class Downloads:
             except (OSError, http.client.HTTPException, ValueError) as error:
                 if is_disk_full(error):
                     raise
-                words = str(getattr(error, "reason", error)) or type(error).__name__
-            if progress() > most:
-                most = progress()
+                words = _words_of(error)
+            if arrived.size > most:
+                most = arrived.size
                 began_ms = self._clock.mono_ms()
                 pauses.reset()
             now_ms = self._clock.mono_ms()
@@ -198,6 +220,23 @@ class Downloads:
                 raise GaveUp(words)
             if self._clock.mono_ms() >= began_ms + _PATIENCE_MS:
                 raise self._failed(origin, words)
+
+    @contextlib.contextmanager
+    def _told(self, origin: Origin, arrived: _Partial) -> Iterator[None]:
+        """Mentions in the log how much has arrived, as long as the block lasts."""
+        over = threading.Event()
+
+        def tell() -> None:
+            pause_ms = _TELL_MS
+            while not over.wait(pause_ms / 1000):
+                self._remark("the input %s is being fetched: %s" % (origin.name, arrived.in_words()))
+                pause_ms = _TELL_SLOW_MS
+
+        threading.Thread(target=tell, daemon=True).start()
+        try:
+            yield
+        finally:
+            over.set()
 
     def _failed(self, origin: Origin, words: str) -> Failed:
         return Failed("input", "the input %s cannot be fetched: %s" % (origin.name, words))

@@ -53,11 +53,15 @@ class Inputs:
         except OSError as error:
             if is_disk_full(error):
                 raise
-            raise Failed("input", "the input %s cannot be put at %s: %s" % (source, target, error)) from error
+            place = "" if error.filename is None else "%s: " % error.filename
+            words = "%s%s" % (place, error.strerror) if error.strerror else str(error)
+            raise Failed("input", "the input %s cannot be put at %s: %s" % (source, target, words)) from error
         self._remark("input %s is ready (%s)" % (source, in_words(self._clock.mono_ms() - began_ms)))
 
     def _copy(self, source: str, target: str) -> None:
         path = unquote(urlsplit(source).path)
+        if not os.path.exists(path):
+            raise Failed("input", "the input %s does not exist on this machine: correct its path" % source)
         if os.path.isdir(path):
             shutil.copytree(path, target, symlinks=True)
         else:

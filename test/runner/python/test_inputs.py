@@ -3,7 +3,7 @@ import os
 import threading
 from unittest import mock
 
-from support import FakeClock, FolderTest
+from support import FakeClock, FolderTest, patient
 
 from crucible_runner.endings import Failed
 from crucible_runner.inputs.input_cache import Cached, InputCache, default_folder
@@ -22,7 +22,7 @@ class Server:
         self.heeds_if_match = True
         self.answers = []
         self.requests = []
-        self.before_each = lambda: None
+        self.before_each = self.after_each = lambda: None
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -47,6 +47,8 @@ class Server:
                 self.send_header("Content-Length", str(length or len(body)))
                 self.end_headers()
                 self.wfile.write(body[: outer.most])
+                self.wfile.flush()
+                outer.after_each()
 
             def log_message(self, *_):
                 pass
@@ -130,6 +132,32 @@ class InputsTest(FolderTest):
             self.remarks[0], r"the input http.* cannot be fetched now; trying for .* more: the server answered 503"
         )
 
+    def test_says_how_much_has_arrived_while_a_try_lasts(self):
+        told = threading.Event()
+
+        def remark(text):
+            self.remarks.append(text)
+            told.set()
+
+        inputs = Inputs(InputCache(None), self.clock, remark, Patience(lambda: False, lambda: False))
+        self.server.before_each = lambda: told.wait(patient(10))
+        with mock.patch("crucible_runner.inputs.download._TELL_MS", 10):
+            inputs.fetch(self.server.url, self.at("file"))
+        self.assertEqual(
+            self.remarks[0], "the input %s is being fetched: nothing has arrived yet" % self.server.url
+        )
+
+    def test_stops_while_the_rest_does_not_arrive(self):
+        self.server.body, self.server.most = b"x" * 10, 4
+        held, given_up = threading.Event(), []
+        self.addCleanup(held.set)
+        self.server.after_each = lambda: held.wait(patient(5)) or given_up.append(True)
+        looks = iter((False, True))
+        self.is_over = lambda: next(looks, True)
+        with self.assertRaisesRegex(GaveUp, "no time was left"):
+            self.fetch()
+        self.assertEqual(given_up, [])
+
     def ranges(self):
         return [request.get("Range") for request in self.server.requests]
 
@@ -210,6 +238,8 @@ class InputsTest(FolderTest):
         inputs = Inputs(InputCache(None), self.clock, lambda _: None, Patience(self.is_over, self.is_over))
         inputs.fetch("file://" + self.at("src"), self.at("work", "copy"))
         self.assertEqual(self.read("work/copy/a.txt"), "a")
+        with self.assertRaisesRegex(Failed, "file:///nothing/here does not exist on this machine"):
+            inputs.fetch("file:///nothing/here", self.at("x"))
         with self.assertRaisesRegex(Failed, "has a folder there"):
             inputs.fetch("file://" + self.at("src", "a.txt"), self.at("work", "copy"))
 
