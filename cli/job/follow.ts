@@ -57,7 +57,8 @@ export function tellOnInterrupt(cli: Cli, jobId: string): void {
   )
 }
 
-async function tellChanges(cli: Cli, jobId: string, signal: AbortSignal): Promise<void> {
+/** Prints the changes of a job's state on stderr, until its end or the signal. */
+export async function tellChanges(cli: Cli, jobId: string, signal: AbortSignal): Promise<void> {
   const { paintNote: paint } = cli.out
   const tell = (text: string): void => cli.out.note(`${paint.dim('crucible:')} ${text}`)
   let told = ''

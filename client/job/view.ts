@@ -226,12 +226,16 @@ function stateOf(
     return { state: 'provisioning', reason: 'starting', message: PREPARING[last.phase]! }
   // Without the attempt's documents, its progress is unknown.
   const isUnknown = newest === undefined || newest.unreadable?.includes('beat.json') === true
-  if (state === 'provisioning' || isUnknown) return { state, reason, message }
+  if (isUnknown) return { state, reason, message }
   // During a pause, the job's own message explains the wait.
-  return reason === 'under-way' || reason === 'training'
-    ? { state: 'provisioning', reason: 'launching', message: 'Getting a machine.' }
-    : { state: 'provisioning', reason, message }
+  if (reason !== 'launching' && reason !== 'under-way' && reason !== 'training')
+    return { state: 'provisioning', reason, message }
+  if (last.launchedAtMs !== null) return { state: 'provisioning', reason: 'launching', message: LAUNCHED }
+  if (state === 'provisioning') return { state, reason, message }
+  return { state: 'provisioning', reason: 'launching', message: 'Getting a machine.' }
 }
+
+const LAUNCHED = 'The machine was launched and has not reported yet.'
 
 /** Activity of a machine before it runs the program. */
 const PREPARING: Partial<Record<RunnerPhase, string>> = {

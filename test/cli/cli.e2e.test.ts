@@ -79,7 +79,9 @@ describe('a job that loses two machines while somebody follows it', () => {
       stderr: expect.stringMatching(/succeeded in .*3 attempts/),
     })
     expect(stderr).toMatch(/attempt 1: interrupted\. [^]*attempt 2: interrupted/)
-    followed = (await logs.ended).stdout
+    const answer = await logs.ended
+    expect(answer.stderr).toMatch(/^crucible: .*Training\.$/m)
+    followed = answer.stdout
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line) as JobLogLine)

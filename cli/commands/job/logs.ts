@@ -46,7 +46,7 @@ export function define(command: Command, cli: Cli): void {
 async function logs(cli: Cli, meant: string, asked: Options): Promise<void> {
   const { follow, attempt, tail, timestamps, raw } = asked
   const { readLogs } = require('../../../client/job/logs') as typeof clientLogs
-  const { logText, tellOnInterrupt } = require('../../job/follow') as typeof following
+  const { logText, tellChanges, tellOnInterrupt } = require('../../job/follow') as typeof following
   const { out } = cli
   const context = cli.context()
   const jobId = await findJob(context, meant)
@@ -59,14 +59,21 @@ async function logs(cli: Cli, meant: string, asked: Options): Promise<void> {
   }
   const lines: JobLogLine[] = []
   let count = 0
-  for await (const line of readLogs(context, jobId, options)) {
-    count += 1
-    if (isFollowing) out.jsonLine(line)
-    else if (out.isJson) lines.push(line)
-    const text = logText(line, out)
-    const shown = timestamps === true ? `${line.attempt} ${formatInstant(line.t)} ${text}` : text
-    if (raw === true) out.raw(shown)
-    else out.log(shown)
+  const over = new AbortController()
+  const telling = isFollowing && attempt === undefined ? tellChanges(cli, jobId, over.signal) : undefined
+  try {
+    for await (const line of readLogs(context, jobId, options)) {
+      count += 1
+      if (isFollowing) out.jsonLine(line)
+      else if (out.isJson) lines.push(line)
+      const text = logText(line, out)
+      const shown = timestamps === true ? `${line.attempt} ${formatInstant(line.t)} ${text}` : text
+      if (raw === true) out.raw(shown)
+      else out.log(shown)
+    }
+  } finally {
+    over.abort()
+    await telling
   }
   if (options.signal?.aborted === true) return tellOnInterrupt(cli, jobId)
   if (count === 0 && attempt !== undefined) await checkAttempt(cli, jobId, attempt)

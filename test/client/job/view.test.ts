@@ -189,8 +189,12 @@ describe('a job joined from workflow, record and beat', () => {
     expect(seen(undefined)).toMatchObject({
       state: 'provisioning',
       reason: 'launching',
-      message: 'Getting a machine.',
+      message: 'The machine was launched and has not reported yet.',
     })
+    const launching = { state: 'provisioning', reason: 'launching', message: 'Getting a machine.' } as const
+    expect(seen(undefined, { ...status, ...launching }).message).toContain('has not reported yet')
+    const unlaunched = { attempt: 1, beat: undefined, machine: undefined }
+    expect(joinView(facts({ status, newest: unlaunched })).message).toBe('Getting a machine.')
     expect(seen(beatOf(1, { phase: 'fetching' }))).toMatchObject({
       state: 'provisioning',
       message: 'The machine downloads code and inputs.',
