@@ -1,5 +1,7 @@
 """Retries while the store does not answer."""
 
+import contextlib
+import sys
 import time
 from typing import Callable, NamedTuple, Optional, TypeVar
 
@@ -39,7 +41,11 @@ class Trouble:
     def happened(self, error: Exception) -> None:
         if self._since_ms is None:
             self._since_ms = self._clock.mono_ms()
-            self._remark("%s does not work, trying again: %s" % (self._doing, error))
+            words = "%s does not work, trying again: %s" % (self._doing, error)
+            self._remark(words)
+            # The log may not reach the store; the provider shows the machine's own output.
+            with contextlib.suppress(OSError, ValueError):
+                print(words, file=sys.stderr, flush=True)
 
     def passed(self) -> None:
         if self._since_ms is not None:

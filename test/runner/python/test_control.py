@@ -1,3 +1,5 @@
+import contextlib
+import io
 import os
 import unittest
 from unittest import mock
@@ -184,6 +186,17 @@ class RetryTest(unittest.TestCase):
         self.assertEqual(
             self.remarks, ["putting it does not work, trying again: a", "putting it works again after 1 s"]
         )
+
+    def test_tells_the_output_of_the_machine_too_which_may_be_closed(self):
+        output = io.StringIO()
+        with contextlib.redirect_stderr(output):
+            self.trouble.happened(StoreError("refused"))
+        self.assertEqual(output.getvalue(), "putting it does not work, trying again: refused\n")
+        self.trouble.passed()
+        output.close()
+        with contextlib.redirect_stderr(output):
+            self.trouble.happened(StoreError("refused"))
+        self.assertEqual(len(self.remarks), 3)
 
     def test_gives_up_when_time_is_over_but_never_before_the_first_try(self):
         self.assertEqual(persist(self.fails([]), lambda: True, self.trouble), "done")
