@@ -2,10 +2,10 @@
 import type { Fault, Path } from './problem'
 import { quote } from './units'
 
-/** `$NAME`, and the beginning of `${NAME:-default}` and of `$(command)` */
-const VARIABLES = /\$(?:[A-Za-z_]\w*|\{(?=[A-Za-z_])|\()/g
-/** The home folder, at the beginning of a path. */
-const HOME = /(?:^|[:=])~(?=\/|:|$)/
+/** `$NAME`, a command between backquotes, and the beginning of `${NAME:-default}` and of `$(command)` */
+const VARIABLES = /`[^`]+`|\$(?:[A-Za-z_]\w*|\{(?=[A-Za-z_])|\()/g
+/** The home folder, also that of another user, at the beginning of a path. */
+const HOME = /(?:^|[:=])~(?:[a-z_][\w-]*(?=\/)|(?=\/|:|$))/
 
 /** Fields that a shell reads, or whose texts may have such characters. */
 const READ_BY_SHELL: readonly string[] = ['run', 'setup', 'script', 'name', 'image_login']
@@ -51,8 +51,14 @@ function faultOf(text: string, path: Path): Fault[] {
 const OTHERS = 'write what it stands for'
 
 function remedyInEnv(name: string, text: string): string {
-  const inRun = `in run, write: export ${name}=${/[\s;&|<>]/.test(text) ? `"${text}"` : text}`
+  const inRun = `in run, write: export ${name}=${quoted(text)}`
   // The whole value of a variable of the user.
   if (!/^\$(?:\w+|\{\w+\})$/.test(text)) return inRun
   return `to send the value that it has here, add --env ${name}="${text}", or ${name} to secrets; for its value on the machine, ${inRun}`
+}
+
+/** A text for a shell, which replaces its variables; two dollars are meant as they are written, not as the id of the shell. */
+function quoted(text: string): string {
+  if (text.includes('$$')) return `'${text}'`
+  return /[\s;&|<>]/.test(text) ? `"${text}"` : text
 }

@@ -376,6 +376,18 @@ env:
       '2:14: env.DATA has "~", but no shell reads this field: the program would get the text as it is written. In run, write: export DATA=~/data.',
     ],
     [
+      'env: { A: "pa$$word" }',
+      `2:11: env.A has "$word", but no shell reads this field: the program would get the text as it is written. In run, write: export A='pa$$word'.`,
+    ],
+    [
+      'env: { A: "`nproc` x" }',
+      '2:11: env.A has "`nproc`", but no shell reads this field: the program would get the text as it is written. In run, write: export A="`nproc` x".',
+    ],
+    [
+      'env: { A: "~bob/x" }',
+      '2:11: env.A has "~bob", but no shell reads this field: the program would get the text as it is written. In run, write: export A=~bob/x.',
+    ],
+    [
       'env: { A: ${OUT:-/x} }',
       '2:11: ${ begins a mapping in YAML here, and no shell reads a job file. Write it in run, whose shell replaces it, such as export OUT=${OUT:-/tmp/out}.',
     ],
