@@ -114,7 +114,10 @@ async function visitFolder(walk: Walk, folder: Folder): Promise<void> {
   const children = await childrenOf(walk, folder)
   const names = children.map(({ name }) => name)
   if (path !== '' && isEnvironment(names) && !isAskedFor(path, folder.rules)) return
-  if (path !== '') walk.tree.entries.push({ kind: 'folder', path: path.slice(0, -1) })
+  if (path !== '') {
+    const { mtimeMs } = await lstat(join(walk.root, path))
+    walk.tree.entries.push({ kind: 'folder', path: path.slice(0, -1), modifiedAtMs: Math.round(mtimeMs) })
+  }
   const rules = await rulesOf(walk.root, path, folder.rules)
   // A repository in a repository has its own rules.
   const git = path !== '' && names.includes(GIT_FOLDER) ? await gitOf(walk, path) : folder.git

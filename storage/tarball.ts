@@ -9,7 +9,7 @@ import { compareKeys } from './keys'
 
 /** One entry of a tarball; paths are relative, with forward slashes. */
 export type TarEntry =
-  | { kind: 'folder'; path: string }
+  | { kind: 'folder'; path: string; modifiedAtMs: number }
   | { kind: 'link'; path: string; target: string }
   | {
       kind: 'file'
@@ -144,7 +144,7 @@ function linkPathOf(entry: TarEntry): string | undefined {
 
 function headerOf(entry: TarEntry): Buffer {
   const isFile = entry.kind === 'file'
-  const modifiedAtMs = Math.max(EARLIEST_MS, isFile ? entry.modifiedAtMs : EARLIEST_MS)
+  const modifiedAtMs = Math.max(EARLIEST_MS, entry.kind === 'link' ? EARLIEST_MS : entry.modifiedAtMs)
   const header = new Header({
     path: entry.kind === 'folder' ? `${entry.path}/` : entry.path,
     type: typeOf(entry),

@@ -14,7 +14,7 @@ export interface SecretOwner {
 
 const JOB: SecretOwner = { needs: 'The job needs', command: 'crucible submit ...' }
 
-/** Problems that keep secrets from being read, as sentences with the remedy: those that are not set, or are empty. */
+/** Problems that keep secrets from being read, as sentences with the remedy: those that are not set, are empty, or are not UTF-8. */
 export function secretProblems(
   { config: { environment } }: Context,
   names: readonly string[],
@@ -22,6 +22,8 @@ export function secretProblems(
 ): string[] {
   const unset = names.filter((name) => environment[name] === undefined)
   const empty = names.filter((name) => environment[name]?.trim() === '')
+  // Node replaces bytes that are not UTF-8.
+  const changed = names.filter((name) => environment[name]?.includes('\uFFFD') === true)
   return [
     ...sentence(unset, ([what, verb, them], list) => {
       const example = `\`${unset[0]}=... ${command}\``
@@ -29,6 +31,9 @@ export function secretProblems(
     }),
     ...sentence(empty, ([what, verb, them], list) => {
       return `${needs} the ${what} ${list}, which ${verb} empty here: check the command that sets ${them}. A program that needs no value needs no secret.`
+    }),
+    ...sentence(changed, ([what, verb, them], list) => {
+      return `${needs} the ${what} ${list}, which ${verb} not UTF-8 here, so the program would get other bytes. Encode ${them}, such as with base64.`
     }),
   ]
 }

@@ -104,13 +104,17 @@ describe('a bundle', () => {
     expect((await pathsIn(await pack())).filter((path) => !path.endsWith('/'))).toEqual(Object.keys(times))
   })
 
-  it('is unpacked with the times of its files', async () => {
+  it('is unpacked with the times of its files and folders', async () => {
     await write({ stale: '', input: '' })
     await utimes(join(root, 'stale'), 1e9, 1_600_000_000.123)
     await utimes(join(root, 'input'), 1e9, 1_600_000_000.124)
+    await write({ 'source/x': '' })
+    await utimes(join(root, 'source'), 1e9, 1_600_000_000.125)
     const out = await unpacked(await pack())
-    const times = ['stale', 'input'].map(async (name) => Math.round((await stat(join(out, name))).mtimeMs))
-    expect(await Promise.all(times)).toEqual([1_600_000_000_123, 1_600_000_000_124])
+    const times = ['stale', 'input', 'source'].map(async (name) =>
+      Math.round((await stat(join(out, name))).mtimeMs),
+    )
+    expect(await Promise.all(times)).toEqual([1_600_000_000_123, 1_600_000_000_124, 1_600_000_000_125])
   })
 
   it('lets make on the machine repeat no step whose output is newer than its input', async () => {

@@ -5,7 +5,7 @@ import io
 import os
 import stat
 import tarfile
-from typing import BinaryIO, List
+from typing import BinaryIO, List, Tuple
 
 from ..clock import Clock
 from ..endings import Failed, is_disk_full
@@ -92,6 +92,7 @@ def unpack(file: BinaryIO, folder: str) -> None:
     """Unpacks a gzipped tar. Raises `ValueError` for an entry that would leave the folder or is neither a file, a folder nor a link, and for
     more than a bundle can be; errors of any other kind for a damaged archive."""
     links: List[str] = []
+    folders: List[Tuple[str, float]] = []
     unzipped = _Unzipped(file)
     with tarfile.open(fileobj=unzipped, mode="r:") as archive:
         for number, member in enumerate(archive):
@@ -101,6 +102,7 @@ def unpack(file: BinaryIO, folder: str) -> None:
             _check_parents(folder, path)
             if member.isdir():
                 os.makedirs(path, exist_ok=True)
+                folders.append((path, member.mtime))
                 continue
             os.makedirs(os.path.dirname(path), exist_ok=True)
             if os.path.lexists(path):
@@ -125,6 +127,9 @@ def unpack(file: BinaryIO, folder: str) -> None:
     for path in links:
         if not _is_in(os.path.realpath(folder), os.path.realpath(path)):
             raise _leaves(folder, path)
+    # Each member changes the time of its folder.
+    for path, changed in folders:
+        os.utime(path, (changed, changed), follow_symlinks=False)
 
 
 def _segments(name: str) -> list:

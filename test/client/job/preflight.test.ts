@@ -134,13 +134,14 @@ describe('before a job is sent', () => {
   })
 
   it('an empty secret is refused, and space around one is warned about unless it is a key in lines', async () => {
-    const values = { EMPTY: '', NEWLINE: 'abc\n', SPACE: ' abc', KEY: '-----BEGIN\nabc\n', FINE: 'a b' }
+    const values = { EMPTY: '', BYTES: 'caf\uFFFD', NEWLINE: 'abc\n', SPACE: ' abc', KEY: '-----BEGIN\nabc\n', FINE: 'a b' }
     const other = await ClientWorld.make(values)
     const from = (secrets: string[]): Promise<string[]> =>
       preflight(other.context, { spec: { ...SPEC, run: 'true', secrets }, directory: null }, ['local'])
     await expect(from(['EMPTY', 'FINE'])).rejects.toMatchObject({
       message: expect.stringMatching(/^The job needs the secret EMPTY, which is empty here: check/),
     })
+    await expect(from(['BYTES', 'FINE'])).rejects.toThrow('the secret BYTES, which is not UTF-8 here')
     expect(await from(['NEWLINE', 'SPACE', 'KEY', 'FINE'])).toEqual([
       'The secret NEWLINE ends with a line break, which its program gets too. To leave it out, write NEWLINE="$(cat FILE)".',
       'The secret SPACE begins or ends with a space, which its program gets too. Remove it if it is a slip.',
