@@ -225,6 +225,8 @@ class Keeper:
         self._total = 0
         self._trouble = Trouble("uploading an artifact", remark, clock)
         self.kept: List[dict] = []
+        self.left_out: List[str] = []
+        """A remark for each file that cannot be kept."""
         self.statuses: Dict[str, os.stat_result] = {}
         """Permissions and times of the files that were kept."""
         self.saving = Saving({})
@@ -290,6 +292,7 @@ class Keeper:
         except GaveUp:
             raise
         except Exception as error:  # whatever the error is, the other artifacts are kept
-            self._remark("the artifact %s is not kept: %s" % (name, error))
+            self.left_out.append("the artifact %s is not kept: %s" % (name, error))
+            self._remark(self.left_out[-1])
             self.saving.settle(name, False)
         return True

@@ -10,6 +10,7 @@ STEP_MAX = 10**STEP_DIGITS_MAX - 1
 
 # S3 allows keys of 1,024 bytes; this much is left for a path.
 _PATH_BYTES_MAX = 700
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 
 # Folder for the store's own temporary files, if it needs one.
 TEMPORARY_FOLDER = ".tmp"
@@ -56,10 +57,15 @@ def stored_at(checkpoint: CheckpointId, path: str, revision: int = 1) -> str:
 
 
 def place_of(checkpoint: CheckpointId, path: str, revision: int = 1) -> str:
-    """Returns the same for paths that fit into a key, and another place for longer ones."""
+    """Returns the same for paths that can be in a key, and another place for others."""
     encoded = path.encode("utf-8")
-    is_short = len(encoded) <= _PATH_BYTES_MAX
-    return stored_at(checkpoint, path if is_short else ".long/" + hashlib.sha256(encoded).hexdigest(), revision)
+    is_key = len(encoded) <= _PATH_BYTES_MAX and not has_controls(path)
+    return stored_at(checkpoint, path if is_key else ".long/" + hashlib.sha256(encoded).hexdigest(), revision)
+
+
+def has_controls(path: str) -> bool:
+    """Whether a path has line breaks or other control characters, which stores refuse or cannot list."""
+    return _CONTROLS.search(path) is not None
 
 
 def parse_range(name: str) -> Optional[Tuple[int, int]]:

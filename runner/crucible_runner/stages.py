@@ -225,6 +225,7 @@ class Stages:
                 context.remark(keeper.words_of(found))
             outline = outline_of(paths.output, paths.work, matches)
             bounded(lambda: keeper.keep(found, is_over), is_over)
+            self._left_out += keeper.left_out
             self._keep_outline(outline, is_over)
             if len(keeper.kept) < len(found):
                 context.remark("%d of %d artifacts are kept" % (len(keeper.kept), len(found)))

@@ -149,7 +149,9 @@ class Overdue:
         if waited_ms <= patience_ms:
             return None
         newest = self._checkpoints.uploads[-1] if self._checkpoints.uploads else None
-        if newest is not None and newest.generation is self._scanner.saves.current:
+        if self._checkpoints.failure:
+            cause = "the upload fails: %s" % self._checkpoints.failure
+        elif newest is not None and newest.generation is self._scanner.saves.current:
             cause = "the last one (%s) is only provisional: %s" % (newest.checkpoint.name, newest.evidence.text)
         elif newest is None and self._scanner.saves.current is not None:
             cause = "%s is written too often to be quiet for long enough" % self._shown

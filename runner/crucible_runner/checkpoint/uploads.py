@@ -100,6 +100,11 @@ class Checkpoints:
         self._current: Optional[Candidate] = None
         self._sender: Optional[Sender] = None
 
+    @property
+    def failure(self) -> str:
+        """Why the present upload does not succeed; empty when nothing is in its way."""
+        return self._trouble.error
+
     def saving(self) -> Optional[dict]:
         """Returns the progress of the present upload; None without one."""
         return self._sender.saving() if self._sender is not None else None

@@ -37,8 +37,11 @@ class Trouble:
         self._remark = remark
         self._clock = clock
         self._since_ms: Optional[int] = None
+        self.error = ""
+        """Why the last try failed; empty after a success."""
 
     def happened(self, error: Exception) -> None:
+        self.error = str(error)
         if self._since_ms is None:
             self._since_ms = self._clock.mono_ms()
             words = "%s does not work, trying again: %s" % (self._doing, error)
@@ -48,6 +51,7 @@ class Trouble:
                 print(words, file=sys.stderr, flush=True)
 
     def passed(self) -> None:
+        self.error = ""
         if self._since_ms is not None:
             lasted_ms = self._clock.mono_ms() - self._since_ms
             self._since_ms = None

@@ -124,6 +124,13 @@ class TroubleTest(ServerTest):
             self.store.put("a", b"1")
         self.assertEqual(len(self.seen()), 1)
 
+    def test_a_key_that_the_store_can_never_hold_is_not_put_again(self):
+        for code in ("KeyTooLongError", "NotImplemented"):
+            with self.subTest(code):
+                self.faults(("^PUT", answer(501, code), 100))
+                self.assertRaisesRegex(ValueError, code, self.store.put, "a", b"1")
+                self.assertEqual(len(self.seen()), 1)
+
     def test_a_server_that_hangs_is_left(self):
         self.store.put("a", b"1")
         self.faults(("^GET", HANG, 1))

@@ -93,6 +93,15 @@ class ExactTest(RestoringTest):
         self.finish(True)
         self.assertEqual(self.restore()[1], [path])
 
+    def test_a_path_with_a_line_break_is_stored_in_another_place(self):
+        self.begin()
+        self.save("new\nline.pt", "weights")
+        self.settle()
+        [entry] = self.newest_manifest(1)["files"]
+        self.assertRegex(entry["storedAt"], r"^000000000001-2/files/\.long/[0-9a-f]{64}$")
+        self.finish(True)
+        self.assertEqual(self.restore()[1], ["new\nline.pt"])
+
     def test_a_short_path_is_stored_under_its_own_name(self):
         self.assertEqual(place_of(CheckpointId(1, 2), "a/b", 3), "000000000001-2/files.3/a/b")
 

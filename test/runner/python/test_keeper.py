@@ -50,6 +50,7 @@ class KeeperTest(FolderTest):
         self.store.put("jobs/job-a/attempts/1/artifacts/b/of-something-else", b"")
         self.assertEqual(self.keep(), ["a", "c"])
         self.assertRegex("\n".join(self.remarks), "^the artifact b is not kept: .*Is a directory$")
+        self.assertEqual(self.keeper.left_out, self.remarks)
 
     def test_what_is_larger_than_allowed_is_left_out_and_the_log_says_what_to_do(self):
         self.keeper = Keeper(self.store, Keys("job-a", 1), FakeClock(), self.remarks.append, gib_max=2)

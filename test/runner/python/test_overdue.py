@@ -17,7 +17,7 @@ class OverdueTest(FolderTest):
     def setUp(self):
         super().setUp()
         self.clock = FakeClock()
-        self.checkpoints = SimpleNamespace(complete_at_ms=None, uploads=[], hindrance="")
+        self.checkpoints = SimpleNamespace(complete_at_ms=None, uploads=[], hindrance="", failure="")
         self.interval_ms = None
         self.scanner = SimpleNamespace(
             interval_ms=lambda: self.interval_ms, saves=SimpleNamespace(current=None), left_out={}
@@ -76,6 +76,11 @@ class OverdueTest(FolderTest):
         self.scanner.saves.current = object()
         self.begin()
         self.assertIn("nothing was written", self.check(361_000)[1])
+
+    def test_says_that_the_upload_fails(self):
+        self.scanner.saves.current = object()
+        self.checkpoints.failure = "403 AccessDenied"
+        self.assertIn("the upload fails: 403 AccessDenied", self.check(361_000)[1])
 
     def test_says_that_there_was_no_pause_in_which_to_take_one(self):
         self.scanner.saves.current = object()

@@ -29,6 +29,8 @@ _EXPIRED = ("ExpiredToken", "ExpiredTokenException", "InvalidToken", "TokenRefre
 # Error codes that justify a retry, whatever the status. The middle two mean damage on the way, or a file that is being written and is about
 # to be read again.
 _PASSING = ("RequestTimeout", "InternalError", "BadDigest", "XAmzContentSHA256Mismatch", "OperationAborted")
+# Error codes of keys that this store can never hold.
+_NEVER = ("KeyTooLongError", "InvalidURI", "NotImplemented")
 _REMEDIES = {
     "AccessDenied": "allow the identity that runs jobs to read, put, list and delete in this bucket",
     "SignatureDoesNotMatch": "correct the secret key",
@@ -115,6 +117,8 @@ class Client:
                 if renewals < _RENEWALS_MAX and self._is_renewed(ask, error, told, credentials):
                     renewals += 1
                     continue
+                if error.code in _NEVER and ask.method == "PUT":
+                    raise ValueError(str(error))
                 if not (error.status in RETRYABLE_STATUS or error.code in _PASSING):
                     raise error
             tries += 1
