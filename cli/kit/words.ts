@@ -49,7 +49,7 @@ export function progressInWords(progress: ProgressView | null): string {
 /** `artifacts: 3 of 7 files, 12 GB of 40 GB`, with the bytes read if those are more. */
 export function savingInWords(saving: UploadProgress): string {
   const { what, filesDone, filesTotal, bytesDone, bytesTotal, bytesRead = 0 } = saving
-  const files = `${count(filesDone)} of ${plural(filesTotal, 'file')}`
+  const files = `${count(filesDone)} of ${count(filesTotal)} ${filesTotal === 1 ? 'file' : 'files'}`
   const read = bytesRead > bytesDone ? ` (${formatBytes(bytesRead)} read)` : ''
   return `${what}: ${files}, ${formatBytes(bytesDone)} of ${formatBytes(bytesTotal)}${read}`
 }

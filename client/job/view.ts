@@ -214,12 +214,11 @@ function stateOf(
   const message = messageOf(facts)
   const isUnderWay = state === 'provisioning' || state === 'running'
   if (!isUnderWay || last === undefined || isAttemptOver(last)) return { state, reason, message }
-  if (last.state !== 'provisioning')
-    return {
-      state: 'running',
-      reason: 'training',
-      message: reason === 'training' || facts.isUndecided === true ? message : 'Training.',
-    }
+  if (last.state !== 'provisioning') {
+    const now = last.phase === 'finishing' ? 'The program has ended, and its files are being kept.' : 'Training.'
+    const isKnown = reason === 'training' || facts.isUndecided === true
+    return { state: 'running', reason: 'training', message: isKnown ? message : now }
+  }
   if (last.reason === 'queued')
     return { state: 'provisioning', reason: 'queued', message: queueInWords(last.launchedAtMs, nowMs) }
   if (last.phase !== null && last.phase in PREPARING)

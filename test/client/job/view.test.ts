@@ -200,6 +200,10 @@ describe('a job joined from workflow, record and beat', () => {
       message: 'The machine downloads code and inputs.',
     })
     expect(seen(beatOf(1))).toMatchObject({ state: 'running', reason: 'training', message: 'Training.' })
+    expect(seen(beatOf(1, { phase: 'finishing' }))).toMatchObject({
+      state: 'running',
+      message: 'The program has ended, and its files are being kept.',
+    })
     expect(seen(beatOf(1, { phase: 'draining' }))).toMatchObject({ state: 'running' })
     const pause = { reason: 'interrupted', message: 'Attempt 2 waits.' } as const
     expect(seen(undefined, { ...status, ...pause })).toMatchObject({ state: 'provisioning', ...pause })
