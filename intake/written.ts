@@ -142,7 +142,10 @@ export const accelerator = text((written) => {
   if (/^[^,]+(?:,[^,]+)+$/.test(name))
     throw new UnitError(
       `${quote(written)} is several accelerators in one text`,
-      `write a list: [ ${name.split(/\s*,\s*/).join(', ')} ]`,
+      `write a list: [ ${name
+        .split(',')
+        .map((one) => one.trim())
+        .join(', ')} ]`,
     )
   const counted = /^([^:=]+)[:=]\s*(\d+)$/.exec(name)
   throw new UnitError(

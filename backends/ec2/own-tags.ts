@@ -31,5 +31,5 @@ export function writeOwnTags(tags: OwnTags): string | undefined {
 /** The tags in an offer's data. */
 export function readOwnTags(data: Partial<Record<string, string>> | undefined): OwnTags {
   const text = data?.['ownTags']
-  return text === undefined ? {} : (Object.fromEntries(JSON.parse(text) as [string, string][]))
+  return text === undefined ? {} : Object.fromEntries(JSON.parse(text) as [string, string][])
 }

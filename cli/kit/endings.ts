@@ -67,8 +67,9 @@ function usageError(error: Error, { program, args, commands, pointerFor }: Comma
 }
 
 function choiceMeant(what: string): string | undefined {
-  const [, word, choices] = /^unknown \w+ "(.*)"\. Allowed choices are (.*)$/.exec(what) ?? []
-  return choices === undefined ? undefined : actionMeant(word!, choices.split(', '))
+  const [, rest] = /^unknown \w+ "(.*)$/.exec(what) ?? []
+  const [word = '', choices] = rest?.split('". Allowed choices are ') ?? []
+  return choices === undefined ? undefined : actionMeant(word, choices.split(', '))
 }
 
 const longsOf = (command: Command | undefined): string[] =>

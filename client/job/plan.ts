@@ -7,7 +7,7 @@ import { ORCHESTRATOR_QUEUE } from '../../core/queues'
 import type { Context } from '../context'
 import { checkSameDeployment } from '../deployment'
 import type * as service from '../../service/plan'
-import type { CrucibleError} from '../errors';
+import type { CrucibleError } from '../errors'
 import { errorFromFailure, toCrucibleError } from '../errors'
 import { untaken } from '../workers'
 import { savedBefore } from './saved'

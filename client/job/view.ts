@@ -214,8 +214,12 @@ function stateOf(
   const message = messageOf(facts)
   const isUnderWay = state === 'provisioning' || state === 'running'
   if (!isUnderWay || last === undefined || isAttemptOver(last)) return { state, reason, message }
+  // Without the attempt's documents, its progress is unknown.
+  if (newest === undefined || newest.unreadable?.includes('beat.json') === true)
+    return { state, reason, message }
   if (last.state !== 'provisioning') {
-    const now = last.phase === 'finishing' ? 'The program has ended, and its files are being kept.' : 'Training.'
+    const now =
+      last.phase === 'finishing' ? 'The program has ended, and its files are being kept.' : 'Training.'
     const isKnown = reason === 'training' || facts.isUndecided === true
     return { state: 'running', reason: 'training', message: isKnown ? message : now }
   }
@@ -223,9 +227,6 @@ function stateOf(
     return { state: 'provisioning', reason: 'queued', message: queueInWords(last.launchedAtMs, nowMs) }
   if (last.phase !== null && last.phase in PREPARING)
     return { state: 'provisioning', reason: 'starting', message: PREPARING[last.phase]! }
-  // Without the attempt's documents, its progress is unknown.
-  const isUnknown = newest === undefined || newest.unreadable?.includes('beat.json') === true
-  if (isUnknown) return { state, reason, message }
   // During a pause, the job's own message explains the wait.
   if (reason !== 'launching' && reason !== 'under-way' && reason !== 'training')
     return { state: 'provisioning', reason, message }
@@ -276,7 +277,7 @@ function attemptView(
 ): AttemptView {
   const base = settledView(attempt)
   if (isAttemptOver(base)) return base
-  if (documents === undefined) return { ...base, costMicroUsd: null }
+  if (documents === undefined) return { ...base, ...withoutBeat(base), costMicroUsd: null }
   const { beat, machine, billing } = documents
   const realised = base.realised ?? machine?.realised ?? null
   const launchedAtMs = base.launchedAtMs ?? machine?.launchedAtMs ?? null
@@ -355,7 +356,7 @@ function settledView(attempt: AttemptRecord): AttemptView {
 /** The runner is the first to know that its workload runs, or saves and stops. */
 function stateNow(
   { state, reason }: AttemptRecord,
-  { beat, billing }: AttemptDocumentsRead,
+  { beat, billing, unreadable }: AttemptDocumentsRead,
 ): Pick<AttemptView, 'state' | 'reason'> {
   const isStarting = state === 'provisioning'
   switch (beat?.phase) {
@@ -371,8 +372,17 @@ function stateNow(
     case 'setup':
       return isStarting ? { state, reason: 'starting' } : { state, reason }
     case undefined:
+      if (unreadable?.includes('beat.json') === true) return withoutBeat({ state, reason })
       return billing?.fromAtMs === null && isStarting ? { state, reason: 'queued' } : { state, reason }
   }
+}
+
+/** The job's own record of an attempt in progress is as old as its beginning. */
+function withoutBeat({
+  state,
+  reason,
+}: Pick<AttemptView, 'state' | 'reason'>): Pick<AttemptView, 'state' | 'reason'> {
+  return state === 'provisioning' ? { state: 'running', reason: 'under-way' } : { state, reason }
 }
 
 function costOf(facts: SummaryFacts, attempts: AttemptView[]): CostView {

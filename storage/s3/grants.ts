@@ -1,6 +1,7 @@
 import type { AssumeRoleCommandOutput, STSClient } from '@aws-sdk/client-sts'
 import type { Grant } from '../../core/grants'
 import { HOUR_MS, SECOND_MS } from '../../core/time/time'
+import { withoutEnd } from '../../core/trim'
 import type { Granter, GrantRequest } from '../grants'
 import { StoreError } from '../store'
 import { requestHandler } from '../../network/aws'
@@ -123,7 +124,7 @@ class S3Granter implements Granter {
         ? 'Name a role for machines in CRUCIBLE_GRANT_ROLE (`crucible setup aws` makes one and prints the setting), or run workers with the keys of a user who may call sts:GetFederationToken.'
         : `Let Crucible take on ${this.#roleArn} (sts:AssumeRole, and the role's trust policy).`
     // The store's remedies for permissions do not apply here.
-    const why = message.replace(/\.+$/, '')
+    const why = withoutEnd(message, '.')
     return new StoreError(`The token service gives no credentials for machines: ${why}. ${remedy}`, {
       isTransient: false,
       code: told.code,

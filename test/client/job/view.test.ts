@@ -208,7 +208,11 @@ describe('a job joined from workflow, record and beat', () => {
     const pause = { reason: 'interrupted', message: 'Attempt 2 waits.' } as const
     expect(seen(undefined, { ...status, ...pause })).toMatchObject({ state: 'provisioning', ...pause })
     // A store that does not answer makes no running job one that starts.
-    expect(joinView(facts({ status, newest: undefined }))).toMatchObject({ state: 'running', ...underWay })
+    expect(joinView(facts({ status, newest: undefined }))).toMatchObject({
+      state: 'running',
+      ...underWay,
+      attempts: [{ state: 'running', reason: 'under-way' }],
+    })
   })
 
   it('keeps the progress of the previous attempt until the new one reports some', () => {
