@@ -44,7 +44,7 @@ export async function preflight(
     ...secretWarnings(context, spec),
     ...shellWarnings(spec),
     ...hiddenFailureWarnings(spec, scripts),
-    ...missingInputs(submission),
+    ...missingInputs(context, submission),
     ...unknownAccelerators(spec),
   ]
 }
@@ -121,7 +121,7 @@ function missingScript({ spec, directory }: Submission, tree: Tree | undefined):
   const { folder, script } = beginningOf(spec.run)
   const entries = tree?.entries ?? []
   const hasFolder = entries.some(({ path }) => path === folder || path.startsWith(`${folder}/`))
-  // Without `-e`, a command goes on in its old folder.
+  // Without `-e`, a command continues in its old folder.
   const isStrict = spec.shell === undefined && !/\bset \+/.test(spec.run)
   if (folder !== '.' && !isStrict) return []
   const path = folder === '.' || hasFolder ? script : folder
@@ -153,9 +153,9 @@ function isWithin(folder: string, path: string): boolean {
   return path === folder || path.startsWith(`${folder}/`)
 }
 
-/** Warns about input files that do not exist here, if no other backend than that of this computer is named. */
-function missingInputs({ spec: { backends, inputs } }: Submission): string[] {
-  if (backends.some(({ backend }) => backend !== 'local')) return []
+/** Warns about input files that do not exist here, if the store is a folder, so that the machines are here too. */
+function missingInputs({ store }: Context, { spec: { inputs } }: Submission): string[] {
+  if (!store.url.startsWith('file:')) return []
   // A percent sign may stand for another character.
   const files = inputs.filter(({ source }) => /^file:\/\/\/[^%?#]*$/.test(source))
   return files

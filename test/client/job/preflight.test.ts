@@ -1,8 +1,9 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { preflight } from '../../../client/job/preflight'
 import type { JobSpec } from '../../../core/job/job'
+import type { ObjectStore } from '../../../storage/store'
 import { ClientWorld, SPEC } from '../world'
 
 let world: ClientWorld
@@ -58,19 +59,20 @@ describe('before a job is sent', () => {
     expect(await check(spec)).toEqual([])
   })
 
-  it('an input that this computer lacks is warned about unless another backend is named', async () => {
+  it('an input that this computer lacks is warned about where the store is a folder of it', async () => {
     const inputs = ['file:///nothing/here.csv', `file://${directory}/train.py`, 'https://x/y'].map(
       (source) => ({
         source,
         path: `data${source.length}`,
       }),
     )
-    const backends = [{ backend: 'local' }, { backend: 'ec2' }]
-    expect(await check({ run: 'true', inputs, backends })).toEqual([])
-    for (const named of [[], backends.slice(0, 1)])
-      expect(await check({ run: 'true', inputs, backends: named })).toEqual([
-        'The input file:///nothing/here.csv does not exist on this computer. The job fails on a machine that lacks it.',
-      ])
+    const spec = { run: 'true', inputs }
+    const warnings = [
+      'The input file:///nothing/here.csv does not exist on this computer. The job fails on a machine that lacks it.',
+    ]
+    expect(await check(spec)).toEqual(warnings)
+    jest.spyOn(world.context, 'store', 'get').mockReturnValue({ url: 's3://bucket' } as ObjectStore)
+    expect(await check(spec)).toEqual([])
   })
 
   it('a script that an ignore file leaves out is missing', async () => {
