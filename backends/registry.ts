@@ -163,6 +163,8 @@ export const BACKENDS: Readonly<Record<BackendName, RegisteredBackend>> = {
 type SetUpAccount = (wish: AccountRequest, environment: Record<string, string | undefined>) => AccountSetup
 
 export interface RegisteredAccount {
+  /** The variable that names another address than the provider's. */
+  address: string
   /** Flags of this provider, in addition to the common ones. Other flags are refused. */
   flags: readonly AccountFlag[]
   open: SetUpAccount
@@ -171,6 +173,7 @@ export interface RegisteredAccount {
 /** Accounts that `crucible setup` supports, by provider name. */
 export const ACCOUNTS: Readonly<Record<string, RegisteredAccount>> = {
   aws: {
+    address: 'AWS_ENDPOINT_URL',
     flags: ACCOUNT_FLAGS,
     open: (wish, environment) => {
       // Loaded here because only set-up waits for its SDK.
@@ -179,6 +182,7 @@ export const ACCOUNTS: Readonly<Record<string, RegisteredAccount>> = {
     },
   },
   lambda: {
+    address: 'CRUCIBLE_LAMBDA_ENDPOINT',
     flags: [],
     open: (wish, environment) => {
       const { createLambdaSetup } = require('./lambda/setup') as typeof lambdaSetup
@@ -186,6 +190,7 @@ export const ACCOUNTS: Readonly<Record<string, RegisteredAccount>> = {
     },
   },
   modal: {
+    address: 'CRUCIBLE_MODAL_URL',
     flags: [],
     open: (wish, environment) => {
       const { createModalSetup } = require('./modal/setup') as typeof modalSetup

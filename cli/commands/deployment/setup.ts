@@ -66,11 +66,11 @@ export function define(command: Command, cli: Cli): void {
 
 async function setUp(cli: Cli, provider: string, options: Options): Promise<void> {
   const { ACCOUNTS } = require('../../../backends/registry') as typeof registry
-  const { flags, open } = ACCOUNTS[provider]!
+  const { address, flags, open } = ACCOUNTS[provider]!
   refuseForeignFlags(provider, flags, options)
   if (options.withData === true && options.remove !== true)
     throw new CrucibleError('usage', '--with-data requires --remove.')
-  refuseSmallCloud(cli, provider)
+  refuseSmallCloud(cli, address)
   const setup = open(wishOf(options), cli.environment)
   const account: Account = { provider, flags, setup }
   const signal = cli.interruption()
@@ -81,10 +81,11 @@ async function setUp(cli: Cli, provider: string, options: Options): Promise<void
   return applyAccount(cli, account, options)
 }
 
-/** A running `crucible dev --sim` replaces the credentials and the address of AWS, and its account is ready. */
-function refuseSmallCloud(cli: Cli, provider: string): void {
-  const { cloud } = readDevNote(cli.clientConfig().home) ?? {}
-  if (provider !== 'aws' || cloud === undefined || cli.environment.AWS_ENDPOINT_URL !== cloud.url) return
+/** A running `crucible dev --sim` replaces the credentials and the address of a provider, and its account is ready. */
+function refuseSmallCloud(cli: Cli, address: string): void {
+  const { cloud, environment } = readDevNote(cli.clientConfig().home) ?? {}
+  const simulated = cloud && environment?.[address]
+  if (simulated === undefined || cli.environment[address] !== simulated) return
   throw new CrucibleError(
     'usage',
     'The account is the simulated one of the running `crucible dev --sim`, which needs no set-up.',

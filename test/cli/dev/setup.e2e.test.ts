@@ -159,19 +159,23 @@ describe('an account that has nothing', () => {
   }, 300_000)
 })
 
-describe('crucible setup aws while crucible dev --sim runs', () => {
-  it('refuses the simulated account in one sentence', async () => {
-    const home = join(folder, 'simulated')
+describe('crucible setup while crucible dev --sim runs', () => {
+  it.each([
+    ['aws', 'AWS_ENDPOINT_URL'],
+    ['lambda', 'CRUCIBLE_LAMBDA_ENDPOINT'],
+    ['modal', 'CRUCIBLE_MODAL_URL'],
+  ])('refuses the simulated account of %s in one sentence', async (provider, address) => {
+    const home = join(folder, `simulated-${provider}`)
     const note = {
       pid: process.pid,
       address: testServer().address,
       uiUrl: '',
-      environment: { AWS_ENDPOINT_URL: cloud.endpoint },
+      environment: { [address]: cloud.endpoint },
       cloud: { url: cloud.endpoint, simulated: ['ec2'] },
     }
     mkdirSync(join(home, 'dev'), { recursive: true })
     writeFileSync(join(home, 'dev/running.json'), JSON.stringify(note))
-    const refused = await commandLine({ CRUCIBLE_HOME: home }).run(...wordsOf(SETUP), '--yes')
+    const refused = await commandLine({ CRUCIBLE_HOME: home }).run('setup', provider, '--yes')
     expect(refused).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('The account is the simulated one of the running `crucible dev --sim`'),
