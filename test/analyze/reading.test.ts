@@ -33,6 +33,7 @@ describe('a command', () => {
     ['deepspeed --num_gpus=2 train.py --deepspeed ds.json', 'train.py', ['--deepspeed', 'ds.json']],
     ['pip install -r requirements.txt && python train.py', 'train.py', []],
     ['srun --gpus 2 python train.py', 'train.py', []],
+    ['bash -lc "source env && python train.py --x"', 'train.py', ['--x']],
     ['bash run.sh --seed 3', 'train.py', ['--n', '4', '--seed', '3']],
   ])('is understood: %s', (command, entry, args) => {
     expect(readCommands(command, files)[0]).toMatchObject({ entry, args })
@@ -67,6 +68,7 @@ describe('a command', () => {
 
   it('may start no Python program', () => {
     expect(readCommands('echo done', files)[0]).toBeUndefined()
+    expect(readCommands("python3 - <<'P'\nimport os\nP", files)[0]).toBeUndefined()
   })
 })
 

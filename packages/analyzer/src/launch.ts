@@ -121,6 +121,12 @@ function programsOf(words: readonly string[], around: Around): Launch[] {
   if (program === 'deepspeed') return one(launcherOf('deepspeed', rest, files))
   if (program === 'accelerate' && rest[0] === 'launch')
     return one(launcherOf('accelerate', rest.slice(1), files))
+  const inline = SHELLS.has(program) ? rest.findIndex((word) => /^-[a-z]*c$/.test(word)) : -1
+  if (inline !== -1 && depth < DEPTH_MAX)
+    return launchesOf(
+      { text: rest[inline + 1] ?? '', file: undefined, args: [] },
+      { ...around, depth: depth + 1 },
+    )
   const script = SHELLS.has(program) ? rest.find((word) => !word.startsWith('-')) : program
   if (script === undefined) return []
   if (script.endsWith('.py') || script.endsWith('.ipynb')) {
@@ -145,7 +151,8 @@ function pythonOf(words: readonly string[], files: ProjectFiles): Launch | undef
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at]!
     if (word === '-m') return moduleOf(words.slice(at + 1), files)
-    if (word === '-c') return undefined
+    // The program is in the command itself.
+    if (word === '-c' || word === '-' || word.startsWith('<<')) return undefined
     if (PYTHON_OPTIONS_WITH_VALUE.has(word)) at += 1
     else if (!word.startsWith('-'))
       return launch('python', { entry: normal(word), args: words.slice(at + 1) })
