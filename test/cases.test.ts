@@ -37,6 +37,18 @@ const PROOFS: readonly [kind: string, file: string, test: string][] = [
     'client/job/preflight.test.ts',
     'an empty secret is refused',
   ],
+  ['a secret that is not UTF-8', 'client/job/preflight.test.ts', 'the secret BYTES, which is not UTF-8 here'],
+  ['a folder that make compares', 'storage/exact-bundles.test.ts', 'the times of its files and folders'],
+  [
+    'a line break in the name of a checkpoint file',
+    'runner/python/test_exact.py',
+    'test_a_path_with_a_line_break',
+  ],
+  [
+    'an output with a name that the store refuses',
+    'runner/python-s3/test_s3_store.py',
+    'test_a_key_that_the_store_can_never_hold',
+  ],
   ['steps of a Makefile', 'storage/exact-bundles.test.ts', 'lets make on the machine repeat no step'],
   ['line ends of Windows', 'client/job/scripts.test.ts', 'with the lines of Windows'],
   ['a missing execute bit', 'client/job/scripts.test.ts', 'chmod +x'],
