@@ -19,7 +19,7 @@ from .evidence import COMPLETE, QUIET, SETTLED
 from .experience import read_failed
 from .generations import Shape
 from .manifest import nanoseconds_of, read_manifest, shape_of_manifest
-from .names import unit_of
+from .names import is_database, unit_of
 from .pace import Past
 
 # A provisional checkpoint that is supported only by quiet files is tried when it was saved at least this many quiet times after the complete
@@ -102,7 +102,7 @@ def rank(candidates: Sequence[Candidate], failed: Set[CheckpointId], quiet_ms: i
 def _is_trusted(candidate: Candidate, older: Sequence[Candidate], quiet_ms: int) -> bool:
     if candidate.state == COMPLETE:
         return True
-    complete = [each for each in older if each.state == COMPLETE]
+    complete = [each for each in older if each.state == COMPLETE and not _has_only_databases(each)]
     if not complete:
         return candidate.state == SETTLED or candidate.manifest["evidence"]["kind"] == "format"
     manifest, base = candidate.manifest, complete[0].manifest
@@ -111,6 +111,12 @@ def _is_trusted(candidate: Candidate, older: Sequence[Candidate], quiet_ms: int)
     shape: Shape = shape_of_manifest(manifest)
     is_alike = any(shape.covers(shape_of_manifest(each.manifest)) for each in complete[:_COMPARED])
     return is_alike and manifest["savedAtMs"] - base["savedAtMs"] >= _WORTH_QUIETS * quiet_ms
+
+
+def _has_only_databases(candidate: Candidate) -> bool:
+    """A database next to the program's checkpoints, such as that of a tracker, is there before the first of them."""
+    files = candidate.manifest["files"]
+    return len(files) > 0 and all(is_database(entry["path"]) for entry in files)
 
 
 class Restorer:

@@ -6,7 +6,7 @@ from support import FakeClock, FolderTest
 from crucible_runner.documents import dump
 from crucible_runner.keys import CheckpointId, Keys, parse_checkpoint_id
 from crucible_runner.checkpoint.manifest import manifest_bytes
-from crucible_runner.checkpoint.restore import Restorer
+from crucible_runner.checkpoint.restore import Candidate, Restorer, rank
 from crucible_runner.store.retry import Patience
 from crucible_runner.store.opening import open_store
 
@@ -54,6 +54,19 @@ class RestoreOrderTest(RestoringTest):
         lost = {"path": "a", "sizeBytes": 100, "parts": ["0" * 64], "digest": "0" * 64, "mode": 420}
         self.save(1, 1, changes={"totalBytes": 100, "files": [lost]})
         self.assertEqual(self.restored(), "000000000002-1")
+
+    def test_a_database_alone_does_not_come_before_the_first_checkpoint_next_to_it(self):
+        def candidate(step, state, kind, *paths):
+            files = [{"path": path, "sizeBytes": 10} for path in paths]
+            evidence = {"kind": kind, "text": ""}
+            facts = {"step": step, "attempt": 1, "savedAtMs": step, "totalBytes": 10, "files": files}
+            return Candidate(CheckpointId(step, 1), {**facts, "state": state, "evidence": evidence})
+
+        first = candidate(2, "quiet", "format", "mlflow.db", "model.pkl")
+        database = candidate(1, "complete", "format", "mlflow.db")
+        self.assertEqual(rank([first, database], set(), 300), [first, database])
+        model = candidate(1, "complete", "format", "mlflow.db", "weights.pkl")
+        self.assertEqual(rank([first, model], set(), 300), [model])
 
     def test_a_checkpoint_of_another_job_is_restored_while_the_job_has_none_of_its_own(self):
         self.save(400, 0)
