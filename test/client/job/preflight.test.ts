@@ -136,7 +136,14 @@ describe('before a job is sent', () => {
   })
 
   it('an empty secret is refused, and space around one is warned about unless it is a key in lines', async () => {
-    const values = { EMPTY: '', BYTES: 'caf\uFFFD', NEWLINE: 'abc\n', SPACE: ' abc', KEY: '-----BEGIN\nabc\n', FINE: 'a b' }
+    const values = {
+      EMPTY: '',
+      BYTES: 'caf\uFFFD',
+      NEWLINE: 'abc\n',
+      SPACE: ' abc',
+      KEY: '-----BEGIN\nabc\n',
+      FINE: 'a b',
+    }
     const other = await ClientWorld.make(values)
     const from = (secrets: string[]): Promise<string[]> =>
       preflight(other.context, { spec: { ...SPEC, run: 'true', secrets }, directory: null }, ['local'])
