@@ -67,7 +67,10 @@ describe('a runner that a bootstrap has started', () => {
     await Promise.all(machines.map(({ ended }) => ended))
     expect(await result()).toMatchObject({ outcome: 'succeeded' })
     const said = machines.map(({ said }) => said)
-    const idle = said.filter((text) => /there is nothing to do|no runner was started/.test(text))
+    // On one host, the second one may also wait in vain for the directory of the job.
+    const idle = said.filter((text) =>
+      /there is nothing to do|no runner was started|still runs on this machine/.test(text),
+    )
     expect([idle.length, said]).toEqual([1, said])
     expect(await b.isLeft(send)).toBe(false)
   })
