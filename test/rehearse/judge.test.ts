@@ -327,6 +327,15 @@ describe('the judgement of a rehearsal', () => {
     expect(report.changes.map(({ text }) => text).join()).toMatch(/os\.replace/)
   })
 
+  it('takes a database that was smaller at the time for whole', () => {
+    const withDatabase = (step: number, sizeBytes: number): RehearsedCheckpoint =>
+      checkpoint(step, 1, { files: [file(step), file(0, { path: 'mlflow.db', sizeBytes })] })
+    const undisturbed = saving([20, 30, 40].map((step) => withDatabase(step, 8_192)))
+    const early = withDatabase(20, 4_096)
+    const next = { ...SECOND, restores: [restored(early)], steps: steps(21, 45) }
+    expect(judged([{ ...FIRST, saved: [early] }, next], { undisturbed }).survives).toBe(true)
+  })
+
   it.each([
     [10, true],
     [20, false],
