@@ -93,7 +93,7 @@ function withValue(message: string, value: unknown): string {
   return message.startsWith('must be ') ? `${message}, but is ${quote(value)}` : message
 }
 
-/** What to write instead of a value of another kind, where an example says too little. */
+/** Remedies for values of a wrong kind, for fields whose example says too little. */
 function remedyOfKind(value: unknown, path: Path, expected: string): Pick<Fault, 'remedy'> {
   const name = String(path.at(-1))
   if (['run', 'setup'].includes(name) && Array.isArray(value))

@@ -37,7 +37,7 @@ export const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ['vram', 'resources.gpu_memory'],
 ])
 
-/** What to do about fields of other schedulers that are no field here by any name. */
+/** Remedies for fields of other schedulers that a job file has under no name. */
 export const REMEDIES: ReadonlyMap<string, string> = new Map([
   ['args', 'write them after the program, such as script: train.py --lr 3e-4'],
   ['schedule', 'remove it; `crucible schedule create retrain.yaml` runs a job on a calendar'],

@@ -5,8 +5,11 @@ export type OwnTags = Readonly<Record<string, string>>
 
 /** EC2 allows 50 tags; Crucible sets up to twenty. */
 const TAGS_MAX = 25
-/** A machine shows its tags in its metadata, which refuses `/`, spaces and other characters in a key. */
-const KEY = /^(?!aws:|crucible:)[\p{L}\p{N}+\-=._:@]{1,127}$/iu
+/**
+ * A machine shows its tags in its metadata, which takes fewer keys than other tags ("Use instance tags in instance metadata", EC2 user
+ * guide): no `/`, no space, no letters beyond ASCII, and none of three names.
+ */
+const KEY = /^(?!aws:|crucible:|(?:\.{1,2}|_index)$)[a-z\d+\-._:@]{1,127}$/i
 const VALUE = /^[\p{L}\p{N} +\-=._:/@]{0,256}$/u
 const ADVICE = `write at most ${TAGS_MAX} such as team=ml,cost-center=42: keys of letters, digits and +-._:@, not "Name" and not beginning with aws: or crucible:`
 

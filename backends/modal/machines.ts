@@ -63,7 +63,7 @@ function isOurs({ deps: { deployment } }: Host, { owner }: Pick<Job, 'owner'>): 
   return deployment === undefined || owner === undefined || owner === null || owner === deployment
 }
 
-/** Phases of a job that has no machine and will get none. A phase of a later gateway is none of them. */
+/** Phases of a job that has no machine and will get none. A job in a phase that this release does not know may have one. */
 const FINAL = ['ended', 'cancelled', 'launch_failed', 'launch_lost']
 
 /** Whether a job has a machine, or may still get one. */

@@ -13,7 +13,7 @@ export interface CommandLine {
   /** The name of the program. */
   program: string
   args: readonly string[]
-  /** What was defined of the program before the error. */
+  /** The part of the program that was defined before the error. */
   commands?: Command | undefined
   /** Returns a hint for a word that people try and that is not a command. */
   pointerFor?: (word: string) => string | undefined

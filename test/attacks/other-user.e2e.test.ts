@@ -1,4 +1,4 @@
-/** What another user of the host gets of a whole `crucible dev` with jobs: with a second user of the operating system, so these tests need root. */
+/** Tries as a second user of the operating system to reach a whole `crucible dev` with jobs. The tests need root to become that user. */
 import { spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'

@@ -41,7 +41,7 @@ const failedWith = (status: number): Fault => ({
 })
 const LONG = 10_000_000
 
-/** What may happen to the answer of any provider. */
+/** Faults that can strike an answer of any provider. */
 export const ANY: Faults = {
   nothing: withBody(() => ''),
   'the page of a proxy': withBody(() => '<html><body>Log in</body></html>'),
@@ -74,7 +74,7 @@ export const ANY: Faults = {
   },
 }
 
-/** What may happen to JSON. */
+/** Faults that can strike an answer in JSON. */
 export const OF_JSON: Faults = {
   'an empty object': withBody(() => '{}'),
   'an empty list': withBody(() => '[]'),

@@ -1,4 +1,4 @@
-/** What people type or write by mistake: the answer names the mistake and what to write instead, and nothing is started. */
+/** Mistakes at the command line and in files: the answer names the mistake and the remedy, and nothing is started. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'

@@ -16,7 +16,7 @@ import { Ec2Harness, type PaperHarness } from './harness'
 const ERROR =
   '<Response><Errors><Error><Code>InternalError</Code><Message>no</Message></Error></Errors></Response>'
 
-/** What may happen to XML. */
+/** Faults that can strike an answer in XML. */
 const OF_XML: Faults = {
   JSON: withBody(() => '{"message": "ok"}'),
   'an error with status 200': withBody(() => ERROR),

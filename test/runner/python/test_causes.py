@@ -245,7 +245,7 @@ wandb.run_manager.LaunchError: W&B process failed to launch, see: wandb/debug.lo
     (
         """
 ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have updated the package versions, please update the hashes. Otherwise, examine the package contents carefully; someone may have tampered with them.
-    torch==2.0.1 from https://files.pythonhosted.org/packages/torch-2.0.1-cp310-cp310-win_amd64.whl:
+    torch==2.0.1 from https://download.pytorch.org/whl/cu118/torch-2.0.1-cp310-cp310-win_amd64.whl:
         Expected sha256 7c84e44d9002182edd859f3400deaa7410f5ec948a519cc7ef512c2f9b34d2c4
              Got        a6cd3e2fb74d5bc1fe37122a9d0c6145a8be557db7d0b670330831e376fb285e
 
