@@ -1,7 +1,5 @@
 import { costRows, costTotal, type CostGroup, type CostRow } from '../core/money/job-costs'
-import { ignoreBadDocument } from '../storage/json'
 import { putJobCosts, readJobCosts } from '../storage/job-costs'
-import { readRecord, RESOLVED_SEQ } from '../storage/record'
 import { eachOf } from '../storage/parallel'
 import { newestSubmissions } from '../storage/submissions'
 import { checkMonth, costGaps } from './budget'
@@ -57,9 +55,7 @@ export async function rebuildCosts({ store }: Context): Promise<CostsRebuilt> {
     const found = await eachOf(page, async (jobId) => {
       const finished = (await readLastEntries(store, jobId)).entries.find(({ kind }) => kind === 'finished')
       if (finished?.kind !== 'finished') return undefined
-      const resolved = await readRecord(store, jobId, RESOLVED_SEQ).catch(ignoreBadDocument)
-      const budgetMonth = resolved?.kind === 'resolved' ? resolved.data.month : undefined
-      return putJobCosts(store, { ...finished.data, budgetMonth })
+      return putJobCosts(store, finished.data)
     })
     page = []
     rebuilt.jobs += found.length

@@ -2,6 +2,7 @@
 import { withoutEnd } from '../core/trim'
 import { z } from 'zod'
 import { hasOpenBracket, parseGlob } from '../core/glob'
+import { isOwnTagKey, isOwnTagValue, OWN_TAG_KEYS } from '../core/own-tags'
 import { isInnerPath } from './paths'
 import { shellPart } from './shell-text'
 import { quote } from './units'
@@ -30,6 +31,7 @@ export const LIMITS = {
   envValueLength: 32_768,
   env: 200,
   secrets: 50,
+  tags: 10,
   backends: 20,
   accelerators: 20,
   /** A payload of this size is stored in the history with every attempt. */
@@ -201,6 +203,25 @@ export function envOf<I>(value: z.ZodType<string, I>): z.ZodType<Record<string, 
       const count = Object.keys(values).length
       if (count <= LIMITS.env) return undefined
       return [`has ${count} variables of at most ${LIMITS.env}`, 'put them into a file']
+    }),
+  )
+}
+
+/** Tags for bills and tag policies, whose values have a given syntax. */
+export function tagsOf<I>(value: z.ZodType<string, I>): z.ZodType<Record<string, string>, Record<string, I>> {
+  return z.record(z.string(), value).check(
+    checked((tags) => {
+      const entries = Object.entries(tags)
+      if (entries.length > LIMITS.tags)
+        return [`has ${entries.length} tags of at most ${LIMITS.tags}`, 'remove some']
+      const key = Object.keys(tags).find((one) => !isOwnTagKey(one))
+      if (key !== undefined) return [`has ${quote(key)}, which is no key of a tag`, `write ${OWN_TAG_KEYS}`]
+      const odd = entries.find(([, text]) => !isOwnTagValue(text))
+      if (odd === undefined) return undefined
+      return [
+        `has ${quote(odd[1])}, which is no value of a tag`,
+        'write at most 256 letters, digits, spaces and +-=._:/@',
+      ]
     }),
   )
 }

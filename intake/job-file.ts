@@ -208,6 +208,7 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
     secrets: file.secrets ?? [],
     outputs: file.outputs ?? [],
     requiresOutputs: file.require_outputs,
+    tags: file.tags,
   }
   return { spec, workdir: file.workdir === false ? null : file.workdir }
 }

@@ -273,6 +273,11 @@ export const jobFile = z
       'Whether a program that ends without one of its `outputs` has failed; otherwise that is only reported.',
       true,
     ).optional(),
+    tags: field(
+      as.tags,
+      'Your own tags on its EC2 machines and disks, and in `crucible costs --by tag:KEY`; those of `CRUCIBLE_EC2_TAGS` prevail.',
+      { project: 'ranker' },
+    ).optional(),
   })
   .meta({
     title: 'Crucible job file',

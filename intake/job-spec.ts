@@ -27,6 +27,7 @@ import {
   secrets,
   shell,
   source,
+  tagsOf,
 } from './fields'
 import { formatPath, type Fault, type Problem } from './problem'
 import { quote } from './units'
@@ -126,6 +127,7 @@ const jobSpec = z.strictObject({
   secrets: secrets.default([]),
   outputs: outputs.default([]),
   requiresOutputs: z.boolean().optional(),
+  tags: tagsOf(z.string()).optional(),
   inferred: z
     .array(
       z.strictObject({

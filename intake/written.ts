@@ -9,7 +9,7 @@ import type { Range } from '../core/resources'
 import type { Tolerance } from '../core/retraining/retraining'
 import { SPEED_REFERENCE, speedOf } from '../core/speed'
 import { formatDuration, SECOND_MS } from '../core/time/time'
-import { backendName, envOf, envValue, innerPath, LIMITS, source } from './fields'
+import { backendName, envOf, envValue, innerPath, LIMITS, source, tagsOf } from './fields'
 import { nearest } from './nearest'
 import * as units from './units'
 import { quote, UnitError } from './units'
@@ -44,6 +44,11 @@ function reading<T>(read: () => T, context: z.core.$RefinementCtx): T {
 /** Variables as written in the file: `4` and `true` are texts for a program. */
 export const env = envOf(
   z.union([z.string(), z.number(), z.boolean()], 'must be a text').transform(String).pipe(envValue),
+)
+
+/** Tags as written in the file: `42` is a text, as on a bill. */
+export const tags = tagsOf(
+  z.union([z.string(), z.number(), z.boolean()], 'must be a text').transform(String).pipe(z.string()),
 )
 
 /** A list that may be written as its only entry. */

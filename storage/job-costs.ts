@@ -9,16 +9,18 @@ import type { MicroUsd } from '../core/money/money'
 import { Gaps, ignoreBadDocument, parserOf, putDocumentIfAbsent, readDocument } from './json'
 import { layout } from './layout'
 import { readMarket } from './market'
-import { readRecords } from './record'
+import { readRecord, readRecords, RESOLVED_SEQ } from './record'
 import type { ObjectStore } from './store'
 
 /** Puts the costs of a job that is over, once. Returns false if they exist. */
 export async function putJobCosts(
   store: ObjectStore,
-  { status, result, budgetMonth }: { status: JobStatus; result: JobResult; budgetMonth: string | undefined },
+  { status, result, budgetMonth }: { status: JobStatus; result: JobResult; budgetMonth?: string | undefined },
 ): Promise<boolean> {
   const { id: jobId, name, owner } = status
   const { state, finishedAtMs, costMicroUsd } = result
+  const entry = await readRecord(store, jobId, RESOLVED_SEQ).catch(ignoreBadDocument)
+  const resolved = entry?.kind === 'resolved' ? entry.data : undefined
   const costs: JobCosts = {
     version: 1,
     jobId,
@@ -26,8 +28,9 @@ export async function putJobCosts(
     owner,
     state,
     finishedAtMs,
-    budgetMonth,
+    budgetMonth: budgetMonth ?? resolved?.month,
     costMicroUsd,
+    tags: resolved?.spec.tags,
     parts: [],
   }
   const key = layout.jobCosts(costs)
@@ -49,10 +52,11 @@ export async function readJobCosts(
 
 const parseCosts = parserOf<JobCosts>(
   'the costs of a job',
-  ({ jobId, finishedAtMs, costMicroUsd, parts }) =>
+  ({ jobId, finishedAtMs, costMicroUsd, tags, parts }) =>
     typeof jobId === 'string' &&
     isInstant(finishedAtMs) &&
     isAmount(costMicroUsd) &&
+    Object.values(tags ?? {}).every((tag) => typeof tag === 'string') &&
     Array.isArray(parts) &&
     parts.every(isPart),
 )

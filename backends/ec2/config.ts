@@ -1,4 +1,5 @@
 import { defined } from '../../core/defined'
+import type { OwnTags } from '../../core/own-tags'
 import { HOUR_MS, MINUTE_MS } from '../../core/time/time'
 import { BackendError } from '../errors'
 import {
@@ -10,7 +11,7 @@ import {
   urlOr,
   type Parser,
 } from '../settings'
-import { parseOwnTags, type OwnTags } from './own-tags'
+import { parseOwnTags } from './own-tags'
 
 /** Settings for buying machines. */
 export interface Ec2Config {

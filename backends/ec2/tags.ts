@@ -34,7 +34,8 @@ const VALUE_MAX = 250
 /** Everything that the machine and its finder must know; set from the start. */
 export function tagsOf(order: Order, hasGrant = false): Record<string, string> {
   return {
-    // As its offers say, so that a repeated order is the same.
+    ...order.tags,
+    // As its offers say, so that a repeated order is the same. The deployment's own tags prevail.
     ...readOwnTags(order.offers[0]?.data),
     Name: `crucible ${order.attemptId}`,
     [TAGS.deployment]: order.deployment,

@@ -78,6 +78,7 @@ export function fieldsOf(spec: JobSpec, submittedAtMs: number): JobFields {
     secrets: spec.secrets,
     outputs: spec.outputs,
     require_outputs: spec.requiresOutputs,
+    tags: spec.tags,
   })
 }
 

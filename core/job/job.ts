@@ -2,6 +2,7 @@ import type { SaveSignal } from './checkpoint'
 import type { ImageLogin, InputFile, RebalanceAnswer } from '../documents'
 import type { MicroUsd } from '../money/money'
 import type { BackendChoice, Isolation } from '../offer'
+import type { OwnTags } from '../own-tags'
 import type { ResourceRequest } from '../resources'
 import type { WorkFamily } from '../speed'
 
@@ -104,6 +105,8 @@ export interface JobSpec {
   outputs: string[]
   /** A program that succeeds without one of `outputs` has failed. */
   requiresOutputs?: boolean
+  /** Tags on its machines and disks where the provider has tags, and in its costs. */
+  tags?: OwnTags
   /** Settings above that were read from the program at the submission; missing without any. */
   inferred?: InferredSetting[]
 }

@@ -13,6 +13,7 @@ import type { ResourceRequest } from '../resources'
 import type { SavedBefore } from './saving'
 import type { OwnRatio } from '../speed'
 import type { StorePrice } from '../money/store-price'
+import type { OwnTags } from '../own-tags'
 import type { OfferExplained } from '../arithmetic'
 
 /**
@@ -336,6 +337,8 @@ export interface Order {
   runnerStart: Capabilities['runnerStart']
   /** The `contentSha256` of its bundle; missing without one. */
   codeSha256?: string
+  /** The job's own tags, for what the provider lets it tag; missing without any. */
+  tags?: OwnTags
   /** Digest of the runner program: a job keeps the runner that it started with through upgrades. */
   runnerSha256: string
   /** The object store as the machine reaches it. */

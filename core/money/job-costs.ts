@@ -1,5 +1,6 @@
 import type { JobState } from '../job/job'
 import type { BackendName, CapacityType } from '../offer'
+import { isOwnTagKey, type OwnTags } from '../own-tags'
 import type { MicroUsd } from './money'
 import { monthOf } from './treasury'
 
@@ -26,6 +27,8 @@ export interface JobCosts {
   /** The month whose budget paid for it; missing if no budget limited the month. */
   budgetMonth?: string | undefined
   costMicroUsd: MicroUsd
+  /** The job's own tags; missing without any. */
+  tags?: OwnTags | undefined
   parts: CostPart[]
 }
 
@@ -37,11 +40,14 @@ export function monthOfCosts({ budgetMonth, finishedAtMs }: JobCosts): string {
 /** Ways to group costs. @experimental */
 export const COST_GROUPS = ['job', 'owner', 'backend', 'capacity', 'month'] as const
 /** @experimental */
-export type CostGroup = (typeof COST_GROUPS)[number]
+export type CostGroup = (typeof COST_GROUPS)[number] | `tag:${string}`
+
+export const isCostGroup = (text: string): text is CostGroup =>
+  text.startsWith('tag:') ? isOwnTagKey(text.slice('tag:'.length)) : COST_GROUPS.some((one) => one === text)
 
 /** The costs of one group. @experimental */
 export interface CostRow {
-  /** The job's id, the owner, the backend, the capacity type, or the month. */
+  /** The job's id, the owner, the backend, the capacity type, the month, or the value of the tag. */
   key: string
   jobs: number
   costMicroUsd: MicroUsd
@@ -105,6 +111,8 @@ function keyOf(job: JobCosts, part: CostPart, by: CostGroup): string {
       return backend === '' ? placeless(part) : backend
     case 'capacity':
       return backend === '' ? placeless(part) : capacityType
+    default:
+      return Object.entries(job.tags ?? {}).find(([name]) => `tag:${name}` === by)?.[1] ?? 'none'
   }
 }
 

@@ -69,6 +69,7 @@ export function makeOrder(plan: Plan, input: PlanInput, answers: BackendAnswer[]
     ...(capabilities.imageRunner === 'provider' &&
       defined({ image, requirements: input.bundle?.requirements })),
     codeSha256: input.bundle?.contentSha256,
+    tags: input.resolved.spec.tags,
     runner: runnerOrder(input, {
       best: best.offer,
       capabilities,

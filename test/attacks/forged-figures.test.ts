@@ -269,6 +269,17 @@ describe('a document of the store', () => {
     },
   )
 
+  it('with the costs of a job whose tags are no texts is not added up', async () => {
+    const key = `${layout.costs('2026-11')}job-a.json`
+    const costs = { version: 1, jobId: 'job-a', finishedAtMs: NOW_MS, costMicroUsd: 5, parts: [] }
+    for (const team of ['ml', { a: 1 }])
+      await store.put(`${key}${typeof team}`, JSON.stringify({ ...costs, tags: { team } }))
+    expect(await readJobCosts(store)).toMatchObject({
+      costs: [{ tags: { team: 'ml' } }],
+      unreadable: [`${key}object`],
+    })
+  })
+
   it.each(['priceMicroUsdPerHour', 'launchedAtMs'])(
     'with a machine whose %s is forged does not count',
     async (name) => {

@@ -4,7 +4,9 @@ import { budgetOf } from '../../client/budget'
 import { costsOf, rebuildCosts } from '../../client/costs'
 import type { AttemptRecord } from '../../core/job/ledger'
 import type { JobStatus } from '../../core/messages'
+import type { CostGroup } from '../../core/money/job-costs'
 import { microUsd } from '../../core/money/money'
+import type { OwnTags } from '../../core/own-tags'
 import { emptyTreasury, settle, type TreasuryState } from '../../core/money/treasury'
 import { HOUR_MS } from '../../core/time/time'
 import { readJobCosts } from '../../storage/job-costs'
@@ -55,7 +57,12 @@ function attempt(number: number, changes: Partial<AttemptRecord>): AttemptRecord
 /** A job that ended by the rules of an older version: its record has its end, and nothing has its costs. */
 async function ended(
   id: string,
-  { owner, attempts, month }: { owner: string; attempts: AttemptRecord[]; month?: string },
+  {
+    owner,
+    attempts,
+    month,
+    tags,
+  }: { owner: string; attempts: AttemptRecord[]; month?: string; tags?: OwnTags },
 ): Promise<void> {
   const spentMicroUsd = attempts.reduce((sum, { costMicroUsd }) => sum + costMicroUsd, 0)
   const status: JobStatus = statusOf({
@@ -88,7 +95,7 @@ async function ended(
   const result = { id, state: 'succeeded', costMicroUsd: spentMicroUsd, finishedAtMs: NOW }
   const entries: [string, unknown, number?][] = [
     ['submitted', input],
-    ['resolved', { month }],
+    ['resolved', { month, spec: { ...SPEC, tags } }],
     ['planned', { facts: { market }, outcome: { kind: 'wait' }, inputs: {} }, 1],
     ['finished', { status, result }],
   ]
@@ -108,7 +115,7 @@ describe('the costs of ended jobs', () => {
       owner: 'ada',
       attempts: [attempt(1, {}), attempt(2, { realised: onDemand, costMicroUsd: microUsd(20) })],
     })
-    await ended('job-b', { owner: 'bob', attempts: [attempt(1, {})] })
+    await ended('job-b', { owner: 'bob', attempts: [attempt(1, {})], tags: { team: 'ml' } })
     await ended('job-c', { owner: 'bob', attempts: [], month: '2026-10' })
   })
 
@@ -116,7 +123,7 @@ describe('the costs of ended jobs', () => {
     expect(await costsOf(world.context, { by: 'job' })).toMatchObject({ rows: [], total: { jobs: 0 } })
     expect(await rebuildCosts(world.context)).toEqual({ jobs: 3, added: 3, open: 0 })
     expect(await rebuildCosts(world.context)).toEqual({ jobs: 3, added: 0, open: 0 })
-    const rows = async (by: 'job' | 'owner' | 'backend' | 'capacity' | 'month'): Promise<unknown[]> =>
+    const rows = async (by: CostGroup): Promise<unknown[]> =>
       (await costsOf(world.context, { by })).rows.map(({ key, jobs, costMicroUsd, listMicroUsd }) => [
         key,
         jobs,
@@ -132,6 +139,11 @@ describe('the costs of ended jobs', () => {
       ['ada', 1, 27.2, 40],
       ['bob', 2, 7.2, 20],
     ])
+    expect(await rows('tag:team')).toEqual([
+      ['none', 2, 27.2, 40],
+      ['ml', 1, 7.2, 20],
+    ])
+    expect(await rows('tag:constructor')).toHaveLength(1)
     expect(await rows('backend')).toEqual([
       ['local', 2, 34.4, 60],
       ['none', 1, 0, 0],

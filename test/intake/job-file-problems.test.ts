@@ -327,11 +327,11 @@ env:
     // Names that every object has
     [
       'run: x\nconstructor: y',
-      '2:1: constructor is not a field. Remove it; valid fields here are name, run, script, setup, shell, workdir, image, image_login, inputs, resources, duration, work_family, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, reservation, max_price, optimize, retries, env, secrets, outputs, require_outputs.',
+      '2:1: constructor is not a field. Remove it; valid fields here are name, run, script, setup, shell, workdir, image, image_login, inputs, resources, duration, work_family, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, reservation, max_price, optimize, retries, env, secrets, outputs, require_outputs, tags.',
     ],
     [
       'run: x\n__proto__: {a: b}',
-      '2:1: __proto__ is not a field. Remove it; valid fields here are name, run, script, setup, shell, workdir, image, image_login, inputs, resources, duration, work_family, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, reservation, max_price, optimize, retries, env, secrets, outputs, require_outputs.',
+      '2:1: __proto__ is not a field. Remove it; valid fields here are name, run, script, setup, shell, workdir, image, image_login, inputs, resources, duration, work_family, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, reservation, max_price, optimize, retries, env, secrets, outputs, require_outputs, tags.',
     ],
     [
       'run: x\nenv:\n  A: b\n  __proto__: c',
@@ -432,6 +432,16 @@ env:
     const variables = Array.from({ length: 201 }, (_, i) => `A${i}: x`).join(', ')
     expect(complaints(`run: x\nenv: {${variables}}\n`)).toEqual([
       '2:6: env has 201 variables of at most 200. Put them into a file.',
+    ])
+    const tags = Array.from({ length: 11 }, (_, i) => `a${i}: x`).join(', ')
+    expect(complaints(`run: x\ntags: {${tags}}\n`)).toEqual([
+      '2:7: tags has 11 tags of at most 10. Remove some.',
+    ])
+    expect(complaints('run: x\ntags: { "a:b": c }\n')).toEqual([
+      '2:7: tags has "a:b", which is no key of a tag. Write keys of letters, digits and +-._@, not "Name".',
+    ])
+    expect(complaints('run: x\ntags: { a: b* }\n')).toEqual([
+      '2:7: tags has "b*", which is no value of a tag. Write at most 256 letters, digits, spaces and +-=._:/@.',
     ])
     expect(complaints(`run: ${'x'.repeat(16_385)}\n`)).toEqual([
       '1:6: run has 16385 characters of at most 16384. Shorten it.',

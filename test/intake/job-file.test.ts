@@ -200,6 +200,11 @@ outputs: [weights.bin, "figures/**/*.png"]
     expect(parsed(text).spec).toMatchObject({ shell: 'bash -leo pipefail', requiresOutputs: true })
   })
 
+  it('takes tags, whose values may look like numbers', () => {
+    const { spec } = parsed('run: x\ntags: { project: ranker, cost-center: 42 }\n')
+    expect(spec.tags).toEqual({ project: 'ranker', 'cost-center': '42' })
+  })
+
   it('takes one entry for a list of one', () => {
     const { spec } = parsed(
       'run: x\nbackends: local\nsecrets: A\noutputs: w.bin\nresources: {accelerators: h100}\n',

@@ -101,6 +101,7 @@ describe("the job file's JSON Schema", () => {
       'secrets',
       'outputs',
       'require_outputs',
+      'tags',
     ])
     expect(schema.additionalProperties).toBe(false)
     expect(schema.oneOf).toEqual([{ required: ['run'] }, { required: ['script'] }])

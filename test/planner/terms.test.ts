@@ -94,6 +94,10 @@ it('has the shell of the job, and whether its outputs are required', () => {
   })
 })
 
+it('has the tags of the job', () => {
+  expect(ordered({ spec: { tags: { project: 'ranker' } } }).tags).toEqual({ project: 'ranker' })
+})
+
 describe('a container image', () => {
   const spec: Partial<JobSpec> = { image: 'torch:2', imageLogin: { username: 'me', secret: 'TOKEN' } }
 

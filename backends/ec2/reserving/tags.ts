@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { OwnedReservation, ReservationOrder } from '../../../core/reservation/reservation'
-import type { OwnTags } from '../own-tags'
+import type { OwnTags } from '../../../core/own-tags'
 import { TAGS } from '../tags'
 import { decimalOf, microOf } from './fees'
 

@@ -1,4 +1,4 @@
-import type { OwnTags } from '../own-tags'
+import type { OwnTags } from '../../../core/own-tags'
 import type { StackResource } from '@aws-sdk/client-cloudformation'
 import type { AccountRequest } from '../../account'
 import type { Clients } from './clients'

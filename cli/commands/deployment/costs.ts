@@ -1,7 +1,7 @@
-import { Option, type Command } from 'commander'
+import { InvalidArgumentError, Option, type Command } from 'commander'
 import { costsOf, rebuildCosts, type Costs } from '../../../client/costs'
 import { CrucibleError } from '../../../client/errors'
-import { COST_GROUPS, type CostGroup, type CostRow } from '../../../core/money/job-costs'
+import { COST_GROUPS, isCostGroup, type CostGroup, type CostRow } from '../../../core/money/job-costs'
 import { MICRO_USD_PER_USD } from '../../../core/money/money'
 import { monthOf } from '../../../core/money/treasury'
 import { formatDuration, HOUR_MS } from '../../../core/time/time'
@@ -22,9 +22,13 @@ interface Options {
 export function define(command: Command, cli: Cli): void {
   command
     .description(
-      'Show what the jobs that ended have cost: by job, owner, backend, capacity type or month. ON DEMAND is the price of the same machine time on demand, by the offers of their plans.',
+      'Show what the jobs that ended have cost: by job, owner, backend, capacity type, month or tag. ON DEMAND is the price of the same machine time on demand, by the offers of their plans.',
     )
-    .addOption(new Option('--by <group>', 'what to add up by').choices(COST_GROUPS).default('job'))
+    .addOption(
+      new Option('--by <group>', `what to add up by: ${COST_GROUPS.join(', ')}, or tag:KEY`)
+        .argParser(groupOf)
+        .default('job'),
+    )
     .option(
       '--month <month>',
       'a month such as 2026-10 (UTC; default: this month, with --by month all of them)',
@@ -37,10 +41,16 @@ export function define(command: Command, cli: Cli): void {
       examples(
         ['crucible costs', 'the jobs that ended this month'],
         ['crucible costs --by owner --month 2026-10', 'who spent how much in October'],
+        ['crucible costs --by tag:project', 'by the tag `project` of their job files'],
         ['crucible costs --by month --csv > costs.csv', 'every month, for a spreadsheet'],
       ),
     )
     .action((options: Options) => show(cli, options))
+}
+
+function groupOf(text: string): CostGroup {
+  if (isCostGroup(text)) return text
+  throw new InvalidArgumentError(`Write one of ${COST_GROUPS.join(', ')}, or tag:KEY.`)
 }
 
 async function show(cli: Cli, { by, month, owner, csv, rebuild }: Options): Promise<void> {

@@ -55,14 +55,14 @@ describe('over the wire', () => {
     expect(usd).toBeCloseTo(usdPerHour / 60, 6)
   })
 
-  it("the account's own tags are on all that a launch makes, and on its repetition", async () => {
+  it("the account's and the job's own tags are on all that a launch makes, and on its repetition", async () => {
     h = await Ec2Harness.make({}, { tags: { team: 'ml', Owner: 'ada' } })
-    const order = await h.order({ capacityType: 'spot' })
+    const order = { ...(await h.order({ capacityType: 'spot' })), tags: { project: 'ranker', team: 'other' } }
     const handle = await launched(order)
     // The settings changed meanwhile: the order is still the same one.
     const again = await (await h.reopen({ tags: {} })).launch(order, patiently())
     expect(again).toMatchObject({ kind: 'launched', handle: { id: handle.id } })
-    const own = { team: 'ml', Owner: 'ada', 'crucible:attempt': order.attemptId }
+    const own = { project: 'ranker', team: 'ml', Owner: 'ada', 'crucible:attempt': order.attemptId }
     expect(h.cloud.instances().map(({ tags }) => tags)).toEqual([expect.objectContaining(own)])
     const sent = JSON.stringify(h.calls('CreateFleet').map(({ parameters }) => parameters))
     for (const kind of ['fleet', 'instance', 'volume']) expect(sent).toContain(`"${kind}"`)

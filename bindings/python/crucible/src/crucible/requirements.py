@@ -71,6 +71,7 @@ class Requirements:
         inputs: Files to download first: ``{"data/train.bin": "https://..."}``, or sources.
         outputs: Paths or patterns to keep as artifacts, in addition to ``CRUCIBLE_OUTPUT_DIR``.
         require_outputs: Whether a program that ends without one of ``outputs`` has failed.
+        tags: Tags on its EC2 machines and disks, and in ``crucible costs --by tag:KEY``.
     """
 
     gpu_memory_gb: Optional[float] = None
@@ -116,6 +117,7 @@ class Requirements:
     inputs: Optional[Union[Mapping[str, str], Sequence[Union[str, Mapping[str, str]]]]] = None
     outputs: Optional[Texts] = None
     require_outputs: Optional[bool] = None
+    tags: Optional[Mapping[str, str]] = None
 
     if not TYPE_CHECKING:
 
@@ -183,7 +185,7 @@ JOB_FILE: Mapping[str, Tuple[str, ...]] = {
         for name in (
             *("duration", "work_family", "interruptible", "isolation", "accept", "on_rebalance", "deadline", "budget"),
             *("backends", "regions", "reservation", "max_price", "optimize", "image", "setup", "shell", "inputs"),
-            *("outputs", "require_outputs"),
+            *("outputs", "require_outputs", "tags"),
         )
     },
     "max_failures": ("retries", "failures"),
