@@ -4,7 +4,6 @@ import os
 from typing import Optional, Set
 
 from .attempt import Attempt
-from .checkpoint.evidence import COMPLETE
 from .checkpoint.restore import StoredCheckpoints, Restorer
 from .endings import Ending
 from .keys import CheckpointId
@@ -22,7 +21,7 @@ class Resuming:
         self._tried: Set[CheckpointId] = set()
         """Checkpoints that the command failed on."""
         self._may_start_over = True
-        """True if none of them was complete: then possibly no save was ever whole."""
+        """True if none of them was certainly whole: then possibly no save ever was."""
         self._names_before: Optional[Set[str]] = None
         """The names that the bundle has put into the checkpoint directory."""
 
@@ -66,7 +65,7 @@ class Resuming:
             return False
         checkpointing.restores.end("failed", ending.message)
         self._tried.add(restored.checkpoint)
-        self._may_start_over = self._may_start_over and restored.state != COMPLETE
+        self._may_start_over = self._may_start_over and not restored.is_whole
         self._context.remark(
             "the command failed right after resuming from checkpoint %s: using the previous checkpoint"
             % restored.checkpoint.name

@@ -8,6 +8,7 @@ import { microUsd } from '../../core/money/money'
 import type { Offer } from '../../core/offer'
 import { DEFAULT_TIMING } from '../../core/time/timing'
 import { decide } from '../../planner/policy/decide'
+import { layout } from '../../storage/layout'
 import { makeOrder } from '../backends/orders'
 import { machineProcesses, World, type Machine } from '../runner/world'
 import type { Habit } from './habits'
@@ -309,6 +310,9 @@ class Life {
       this.#story.push(`${at(note.atMs)} ${said.map(([key, value]) => `${key} ${String(value)}`).join(', ')}`)
     }
     if (remarks === '') this.#story.push(machine.console.replaceAll(/^/gm, '  console: '))
+    const { store, jobId } = this.world
+    const restores = await store.get(layout.restores(jobId, machine.attempt))
+    if (restores !== undefined) this.#story.push(`  restores: ${restores.toString()}`)
     this.#story.push(
       remarks.replaceAll(/^/gm, '  runner: '),
       `attempt ${machine.attempt} ended: ${JSON.stringify(end)}`,

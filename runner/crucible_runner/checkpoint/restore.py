@@ -54,6 +54,10 @@ class Restored(NamedTuple):
     entries: Sequence[dict] = ()
     """Its files as manifest entries, each with `storedAt`."""
 
+    @property
+    def is_whole(self) -> bool:
+        return is_whole(self.state, self.entries)
+
 
 class StoredCheckpoints(NamedTuple):
     """The checkpoints found in the store."""
@@ -90,19 +94,19 @@ def rank(candidates: Sequence[Candidate], failed: Set[CheckpointId], quiet_ms: i
     """Ranks all candidates, given newest first, by the order in which to restore them.
 
     A complete checkpoint is always accepted. A provisional one ranks before it when it has settled, or when it resembles a complete one
-    and has saved some time. A checkpoint on which a program failed comes last, before settled ones that are small: these serve when all
-    others are damaged.
+    and has saved some time. A checkpoint on which a program failed comes last, if it is complete or has only databases, which are copied
+    whole; then settled ones that are small: these serve when all others are damaged.
     """
     trusted = [each for index, each in enumerate(candidates) if _is_trusted(each, candidates[index + 1 :], quiet_ms)]
     fresh = [each for each in trusted if each.checkpoint not in failed]
     small = [each for each in candidates if each.state == SETTLED and each not in trusted and each.checkpoint not in failed]
-    return (fresh or [each for each in trusted if each.state == COMPLETE][:1]) + small
+    return (fresh or [each for each in trusted if is_whole(each.state, each.manifest["files"])][:1]) + small
 
 
 def _is_trusted(candidate: Candidate, older: Sequence[Candidate], quiet_ms: int) -> bool:
     if candidate.state == COMPLETE:
         return True
-    complete = [each for each in older if each.state == COMPLETE and not _has_only_databases(each)]
+    complete = [each for each in older if each.state == COMPLETE and not _are_databases(each.manifest["files"])]
     if not complete:
         return candidate.state == SETTLED or candidate.manifest["evidence"]["kind"] == "format"
     manifest, base = candidate.manifest, complete[0].manifest
@@ -113,9 +117,13 @@ def _is_trusted(candidate: Candidate, older: Sequence[Candidate], quiet_ms: int)
     return is_alike and manifest["savedAtMs"] - base["savedAtMs"] >= _WORTH_QUIETS * quiet_ms
 
 
-def _has_only_databases(candidate: Candidate) -> bool:
+def is_whole(state: str, files: Sequence[dict]) -> bool:
+    """Whether a program that fails with it fails for another reason. `files` are manifest entries."""
+    return state == COMPLETE or _are_databases(files)
+
+
+def _are_databases(files: Sequence[dict]) -> bool:
     """A database next to the program's checkpoints, such as that of a tracker, is there before the first of them."""
-    files = candidate.manifest["files"]
     return len(files) > 0 and all(is_database(entry["path"]) for entry in files)
 
 

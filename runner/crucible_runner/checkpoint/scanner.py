@@ -72,6 +72,8 @@ class ScannedCheckpoint(NamedTuple):
     directory: str
     """The folder of its files."""
     generation: Generation
+    step_then: Optional[int] = None
+    """The last step reported before the last scan: what the program wrote before that step is seen."""
 
 
 class _First(NamedTuple):
@@ -220,7 +222,7 @@ class Scanner:
             return Standing(Evidence(COMPLETE, "format", "%s is a database with a log, whole at any time" % name))
         if generation.is_superseded and seen.until_ms - seen.since_ms < self._quiet_ms and ended_well is None:
             return Standing(None)
-        now = Circumstances(seen.until_ms, self._progress.step(), self._open_file, ended_well, self._read_world_size)
+        now = Circumstances(seen.until_ms, seen.step_then, self._open_file, ended_well, self._read_world_size)
         return self._judge.judge(seen.selection, generation, self.saves, now)
 
     def standing_of_uploaded(self, generation: Generation) -> Standing:
@@ -388,7 +390,7 @@ class Scanner:
     ) -> ScannedCheckpoint:
         until_ms = now.at_ms if self._ended_ms is None else min(now.at_ms, self._ended_ms)
         step = self._progress.certain_step_at(generation.written_ns // 1_000_000, _UNSURE_MS)
-        return ScannedCheckpoint(selection, first.at_ms, until_ms, step, is_declared, self._directory, generation)
+        return ScannedCheckpoint(selection, first.at_ms, until_ms, step, is_declared, self._directory, generation, now.step)
 
     def _declared(self, declaration: _Declaration, now: _First) -> List[ScannedCheckpoint]:
         tree = scan_declared(self._directory, declaration.path, self._rules.wanted.walls)

@@ -102,6 +102,21 @@ class CheckpointsTest(UploadingTest):
         self.assertIsNone(self.tick())
         self.assertEqual(self.manifest(5)["files"][0]["sizeBytes"], len("more content"))
 
+    def test_steps_that_were_made_after_the_last_look_prove_nothing(self):
+        self.begin()
+        self.progress.see([b"step 10"])
+        self.save("10/model", "weights")
+        self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 10])
+        self.save("10/done", "")
+        self.progress.see([b"step 13"])
+        self.checkpoints._promote()
+        self.assertEqual(self.checkpoints.newest_state, "quiet")
+        self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 10])
+        self.assertEqual([len(self.checkpoints.uploads[-1].files), self.checkpoints.newest_state], [2, "quiet"])
+        self.progress.see([b"step 16"])
+        self.tick()
+        self.assertEqual(self.checkpoints.newest_state, "settled")
+
     def test_one_look_is_never_enough(self):
         self.begin()
         self.save("step-5.pt")

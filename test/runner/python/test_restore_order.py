@@ -68,6 +68,12 @@ class RestoreOrderTest(RestoringTest):
         model = candidate(1, "complete", "format", "mlflow.db", "weights.pkl")
         self.assertEqual(rank([first, model], set(), 300), [model])
 
+    def test_a_database_on_which_a_program_failed_is_tried_again(self):
+        for path, found in (("study.db", ["000000000001-1"]), ("model.pkl", [])):
+            manifest = {"state": "settled", "savedAtMs": 1, "totalBytes": 10, "files": [{"path": path, "sizeBytes": 10}]}
+            only = Candidate(CheckpointId(1, 1), {**manifest, "evidence": {"kind": "quiet", "text": ""}})
+            self.assertEqual([each.checkpoint.name for each in rank([only], {only.checkpoint}, 300)], found)
+
     def test_a_checkpoint_of_another_job_is_restored_while_the_job_has_none_of_its_own(self):
         self.save(400, 0)
         self.assertEqual(self.restored(), "000000000400-0")

@@ -107,10 +107,11 @@ class ResumingTest(FolderTest):
         self.progress.first_step_at_ms = None
         self.assertTrue(self.resuming.steps_back(FAILED, 10 * 60_000))
 
-    def test_it_starts_over_only_where_no_failed_checkpoint_was_complete(self):
-        for state, may_run in ((QUIET, True), (COMPLETE, False)):
+    def test_it_starts_over_only_where_no_failed_checkpoint_was_whole(self):
+        study = [{"path": "study.db"}]
+        for state, entries, may_run in ((QUIET, (), True), (COMPLETE, (), False), (QUIET, study, False)):
             self.setUp()
-            self.restore(Restored(NEWEST, ".", state=state))
+            self.restore(Restored(NEWEST, ".", state=state, entries=entries))
             self.resuming.steps_back(FAILED, 1_000)
             self.assertTrue(self.resuming.may_run(StoredCheckpoints(Restored(CheckpointId(10, 1), "."), [])))
             self.assertEqual(self.resuming.may_run(self.restore(None)), may_run)
