@@ -21,6 +21,10 @@ def has_wal(path: str) -> bool:
     return _head(path)[18:20] == _WAL
 
 
+def is_sqlite(path: str) -> bool:
+    return _head(path) != b""
+
+
 def _head(path: str) -> bytes:
     """Returns the header of a database; nothing for another file."""
     try:

@@ -12,7 +12,7 @@ from ..process.processes import OpenFile, open_for_writing, world_size_of
 from ..process.symptoms import is_full
 from ..progress import Progress
 from ..store.retry import Remark, Trouble
-from .databases import has_wal
+from .databases import has_wal, is_sqlite
 from .evidence import COMPLETE, SETTLED, Circumstances, Evidence, Formats, Judge, Standing
 from .generations import Generation, Generations, Scan
 from .hold import Hold
@@ -217,9 +217,12 @@ class Scanner:
         if seen.directory == self._hold.folder:
             return self._standing_of_held(seen)
         generation = seen.generation
-        if self.is_live(seen) and not generation.is_doubtful and not self._rules.markers:
-            name = sorted(generation.files)[0]
-            return Standing(Evidence(COMPLETE, "format", "%s is a database with a log, whole at any time" % name))
+        if not generation.is_doubtful and not self._rules.markers:
+            name = min(generation.files, default="")
+            if self.is_live(seen):
+                return Standing(Evidence(COMPLETE, "format", "%s is a database with a log, whole at any time" % name))
+            if ended_well is not None and self._are_all(generation, is_sqlite):
+                return Standing(Evidence(COMPLETE, "format", "%s is a database, and the program has ended" % name))
         if generation.is_superseded and seen.until_ms - seen.since_ms < self._quiet_ms and ended_well is None:
             return Standing(None)
         now = Circumstances(seen.until_ms, seen.step_then, self._open_file, ended_well, self._read_world_size)
@@ -299,9 +302,10 @@ class Scanner:
 
     def is_live(self, seen: ScannedCheckpoint) -> bool:
         """Whether it consists of databases that may be written at any time and are copied whole nevertheless."""
-        return bool(seen.generation.files) and all(
-            has_wal(os.path.join(self._directory, path)) for path in seen.generation.files
-        )
+        return self._are_all(seen.generation, has_wal)
+
+    def _are_all(self, generation: Generation, is_one: Callable[[str], bool]) -> bool:
+        return bool(generation.files) and all(is_one(os.path.join(self._directory, path)) for path in generation.files)
 
     def databases(self, selection: Selection) -> Dict[str, FileStamp]:
         """Returns the databases with a log among its files: they are records that a program resumes from."""

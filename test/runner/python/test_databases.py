@@ -61,6 +61,33 @@ class DatabasesTest(RestoringTest):
         self.assertEqual(self.newest_manifest(steps[-1])["state"], "complete")
         self.assertEqual(self.newest_manifest(steps[-1])["revision"], 1)
 
+    def test_what_was_committed_just_before_the_end_is_stored(self):
+        self.begin()
+        base = self.open(mode="DELETE")
+        self.trial(base, 1)
+        self.assertEqual(self.settle(ticks=8), [1])
+        self.trial(base, 2)
+        self.finish(False)
+        self.assertEqual(self.restored_trials(), [1, 2])
+
+    def test_what_was_not_committed_at_the_end_is_not_stored(self):
+        self.begin()
+        base = self.open(mode="DELETE")
+        self.trial(base, 1)
+        self.settle(ticks=8)
+        # As a killed program leaves it: pages of the transaction are in the file, and the journal has the former ones.
+        base.execute("PRAGMA cache_size=1")
+        base.execute("CREATE TABLE more (data BLOB)")
+        base.executemany("INSERT INTO more VALUES (?)", [(b"x" * 4096,)] * 50)
+        for suffix in ("", "-journal"):
+            shutil.copyfile(self.there("study.db" + suffix), self.at("killed.db" + suffix))
+        base.rollback()
+        base.close()
+        for suffix in ("", "-journal"):
+            shutil.move(self.at("killed.db" + suffix), self.there("study.db" + suffix))
+        self.finish(False)
+        self.assertEqual(self.restored_trials(), [1])
+
     def test_copies_wait_for_ten_times_as_long_as_a_copy_takes(self):
         self.begin()
         base = self.open()
