@@ -201,6 +201,7 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
     backends: file.backends ?? [],
     regions: file.regions,
     reservation: file.reservation,
+    usesReserved: file.reserved,
     priceMaxMicroUsdPerHour: file.max_price,
     optimize: file.optimize === 'speed' ? 'time' : file.optimize,
     retries: file.retries,

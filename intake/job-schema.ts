@@ -244,6 +244,11 @@ export const jobFile = z
       "The only reservation to run in, for whose places the job waits: its id in `crucible reservations`, or the provider's.",
       'res-ranker',
     ).optional(),
+    reserved: field(
+      z.boolean(),
+      'Whether it may run in capacity that was reserved (default: as that is shared).',
+      false,
+    ).optional(),
     max_price: field(
       as.budget,
       'The most that an hour of the machine may cost, in US dollars.',

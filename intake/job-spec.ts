@@ -115,6 +115,7 @@ const jobSpec = z.strictObject({
   backends: z.array(backendChoice).max(LIMITS.backends).default([]),
   regions: z.array(regionName).min(1).max(LIMITS.regions).optional(),
   reservation: reservationName.optional(),
+  usesReserved: z.boolean().optional(),
   priceMaxMicroUsdPerHour: z.int().min(1).max(LIMITS.budgetMicroUsd).optional(),
   optimize: z.enum(OBJECTIVES).default(DEFAULTS.optimize),
   retries: z
@@ -169,6 +170,7 @@ export function relationFaults(spec: JobSpec): Fault[] {
     ...inputFaults(spec),
     ...checkpointFaults(spec),
     ...resourceFaults(spec.resources),
+    ...reservedFaults(spec),
     ...sizeFaults(spec),
   ]
 }
@@ -246,6 +248,18 @@ function checkpointFaults({ checkpoint: { complete = [], exclude = [] } }: JobSp
         ]
       : [],
   )
+}
+
+function reservedFaults({ usesReserved, reservation, backends }: JobSpec): Fault[] {
+  const field = backends.some(({ capacityType }) => capacityType === 'reserved') ? 'backends' : 'reservation'
+  if (usesReserved !== false || (reservation === undefined && field === 'reservation')) return []
+  return [
+    {
+      path: ['reserved'],
+      message: `contradicts ${field}, which asks for reserved capacity`,
+      remedy: 'remove one of the two',
+    },
+  ]
 }
 
 function resourceFaults(request: ResourceRequest): Fault[] {

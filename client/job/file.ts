@@ -71,6 +71,7 @@ export function fieldsOf(spec: JobSpec, submittedAtMs: number): JobFields {
     backends: backends.map(formatBackendChoice),
     regions: spec.regions,
     reservation: spec.reservation,
+    reserved: spec.usesReserved,
     max_price: dollars(spec.priceMaxMicroUsdPerHour),
     optimize: spec.optimize,
     retries: spec.retries,

@@ -42,6 +42,7 @@ export function detailsOf({ jobId, spec, owner, bundle, from, source, isRehearsa
     ['accepts', spec.accepts?.join(', ')],
     ['where', [...spec.backends.map(formatBackendChoice), ...(spec.regions ?? [])].join(', ') || undefined],
     ['reservation', spec.reservation === undefined ? undefined : `\`${spec.reservation}\``],
+    ['reserved capacity', spec.usesReserved === false ? 'no' : undefined],
     ['price of an hour', most === undefined ? undefined : `at most \`${formatUsd(most)}\``],
     ['prefers', spec.optimize],
     ['duration, as estimated', trainingTimeInWords(spec)],

@@ -89,6 +89,8 @@ export interface JobSpec {
   regions?: string[]
   /** The only reservation that it may run in: its id in Crucible (`res-...`), or the provider's. */
   reservation?: string
+  /** `false` keeps it out of all reserved capacity. */
+  usesReserved?: boolean
   /** The most that an hour of its machine may cost. */
   priceMaxMicroUsdPerHour?: MicroUsd
   optimize: Objective

@@ -25,6 +25,8 @@ export function notFor(
       code: 'held',
       reason: `it was not reserved for this deployment's jobs; \`reservation: ${offer.reservationId}\` uses it`,
     }
+  if (spec.usesReserved === false && offer.capacityType === 'reserved')
+    return { code: 'reservation', reason: 'it is reserved capacity, which `reserved: false` excludes' }
   const hold = offer.reservation?.hold
   if (hold === undefined) return undefined
   const words = holdInWords(offer)!

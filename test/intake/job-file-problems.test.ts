@@ -216,6 +216,14 @@ env:
       '2:24: checkpoint.complete[0] "DONE" is also under exclude, so no checkpoint would ever be complete. Remove one of the two.',
     ],
     [
+      'run: x\nreservation: res-a\nreserved: false',
+      '3:11: reserved contradicts reservation, which asks for reserved capacity. Remove one of the two.',
+    ],
+    [
+      'run: x\nbackends: ec2:reserved\nreserved: false',
+      '3:11: reserved contradicts backends, which asks for reserved capacity. Remove one of the two.',
+    ],
+    [
       'run: x\ncheckpoint: {quiet: 10}',
       '2:21: checkpoint.quiet "10" is not a duration. Add its unit: 10s, 10m, 10h or 10d.',
     ],
@@ -327,11 +335,11 @@ env:
     // Names that every object has
     [
       'run: x\nconstructor: y',
-      '2:1: constructor is not a field. Remove it; valid fields here are name, run, script, setup, shell, workdir, image, image_login, inputs, resources, duration, work_family, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, reservation, max_price, optimize, retries, env, secrets, outputs, require_outputs, tags.',
+      '2:1: constructor is not a field. Remove it; valid fields here are name, run, script, setup, shell, workdir, image, image_login, inputs, resources, duration, work_family, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, reservation, reserved, max_price, optimize, retries, env, secrets, outputs, require_outputs, tags.',
     ],
     [
       'run: x\n__proto__: {a: b}',
-      '2:1: __proto__ is not a field. Remove it; valid fields here are name, run, script, setup, shell, workdir, image, image_login, inputs, resources, duration, work_family, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, reservation, max_price, optimize, retries, env, secrets, outputs, require_outputs, tags.',
+      '2:1: __proto__ is not a field. Remove it; valid fields here are name, run, script, setup, shell, workdir, image, image_login, inputs, resources, duration, work_family, interruptible, isolation, accept, checkpoint, on_rebalance, deadline, budget, backends, regions, reservation, reserved, max_price, optimize, retries, env, secrets, outputs, require_outputs, tags.',
     ],
     [
       'run: x\nenv:\n  A: b\n  __proto__: c',

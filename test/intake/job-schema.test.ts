@@ -92,6 +92,7 @@ describe("the job file's JSON Schema", () => {
       'backends',
       'regions',
       'reservation',
+      'reserved',
       'max_price',
       'optimize',
       'retries',

@@ -81,6 +81,12 @@ describe('what is reserved', () => {
     expect(plan([withGpus]).rejections[0]?.reason).toContain('`backends: [here:reserved]` overrides this')
   })
 
+  it('is not for a job that excludes it', () => {
+    const { placements, rejections } = plan([HELD, CHEAP], { spec: { ...SPEC, usesReserved: false } })
+    expect(placements.map(({ offer }) => offer.type)).toEqual(['cheap'])
+    expect(rejections[0]?.reason).toBe('it is reserved capacity, which `reserved: false` excludes')
+  })
+
   it('says that it is paid for either way, and how much of it is free', () => {
     const [first] = plan([HELD]).placements
     expect(first!.reasons.join('; ')).toMatch(

@@ -49,6 +49,7 @@ class Requirements:
         backends: Allowed backends, such as ``["local", "ec2:spot"]``. None allows all.
         regions: Allowed Regions or zones.
         reservation: The only reservation to run in.
+        reserved: Whether reserved capacity may be used.
         max_price: The most that an hour may cost, in dollars.
         optimize: ``cost``, ``time`` (also ``speed``), ``reliability`` or ``balanced``.
         max_failures: How often a failed program is restarted.
@@ -96,6 +97,7 @@ class Requirements:
     backends: Optional[Texts] = None
     regions: Optional[Texts] = None
     reservation: Optional[str] = None
+    reserved: Optional[bool] = None
     max_price: Optional[Dollars] = None
     optimize: Optional[str] = None
     max_failures: Optional[int] = None
@@ -184,8 +186,8 @@ JOB_FILE: Mapping[str, Tuple[str, ...]] = {
         name: (name,)
         for name in (
             *("duration", "work_family", "interruptible", "isolation", "accept", "on_rebalance", "deadline", "budget"),
-            *("backends", "regions", "reservation", "max_price", "optimize", "image", "setup", "shell", "inputs"),
-            *("outputs", "require_outputs", "tags"),
+            *("backends", "regions", "reservation", "reserved", "max_price", "optimize", "image", "setup", "shell"),
+            *("inputs", "outputs", "require_outputs", "tags"),
         )
     },
     "max_failures": ("retries", "failures"),
