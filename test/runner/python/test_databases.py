@@ -75,7 +75,7 @@ class DatabasesTest(RestoringTest):
         base = self.open(mode="DELETE")
         self.trial(base, 1)
         self.settle(ticks=8)
-        # As a killed program leaves it: pages of the transaction are in the file, and the journal has the former ones.
+        # As a killed program leaves it: pages of the transaction are in the file, and the journal has what they were.
         base.execute("PRAGMA cache_size=1")
         base.execute("CREATE TABLE more (data BLOB)")
         base.executemany("INSERT INTO more VALUES (?)", [(b"x" * 4096,)] * 50)
