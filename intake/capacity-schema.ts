@@ -37,7 +37,7 @@ const step = {
     "The provider's machine types, the preferred one first.",
     ['p5.48xlarge'],
   ).optional(),
-  count: field(z.int().min(1).max(LIMITS.gpus), 'Machines (default: 1).', 2).optional(),
+  count: field(z.int().min(1).max(LIMITS.gpus), 'Machines: 1, as a job runs on one machine.', 1).optional(),
   duration: field(as.span, 'How long the capacity is needed.', '4d').optional(),
   regions: field(
     as.oneOrMore(regionName, LIMITS.regions),

@@ -110,6 +110,12 @@ function stepFaults(fields: Fields, path: (string | number)[]): Fault[] {
     )
   if (fields.kind !== 'hourly' && fields.max_upfront === undefined)
     faults.push(missing('max_upfront', 'and prepaid capacity cannot be returned', 'add max_upfront: $20000'))
+  if ((fields.count ?? 1) > 1)
+    faults.push({
+      path: [...path, 'count'],
+      message: 'is above 1, and a job runs on one machine: the others would be paid for and idle',
+      remedy: 'write 1, or remove it',
+    })
   const foreign =
     fields.kind === 'hourly' ? (['max_upfront'] as const) : (['max_spend', 'release_idle'] as const)
   for (const name of foreign) {

@@ -234,6 +234,10 @@ describe('a retraining file with a mistake', () => {
       `${CAPACITY}  release_idle: 2h\n`,
       '6:3: capacity.release_idle does not apply to capacity that is prepaid. Remove it.',
     ],
+    [
+      `${CAPACITY}  count: 2\n`,
+      '6:10: capacity.count is above 1, and a job runs on one machine: the others would be paid for and idle. Write 1, or remove it.',
+    ],
     [`${CAPACITY}  fallbacks: [{}]\n`, '6:15: capacity.fallbacks[0] changes nothing.'],
     [
       `${CAPACITY}  fallbacks: [{backends: ec2, count: 2}]\n`,

@@ -53,6 +53,9 @@ const COLUMNS = [
   'purchase_command',
 ]
 
+const ONE_MACHINE_A_JOB =
+  'A job of Crucible runs on one machine: this capacity can hold several jobs, or a program that you start yourself.'
+
 export function define(command: Command, session: Session): void {
   command.description(
     'Check capacity before a training run: own Capacity Blocks and reservations with room for long enough, blocks for sale, quota, ' +
@@ -134,7 +137,11 @@ async function validate(session: Session, types: readonly string[], options: Opt
       next_command: next,
     },
     unanswered: unansweredRows(unanswered),
-    notes: [...answers.flatMap(({ value }) => value.notes), ...(await inquiry.notes())],
+    notes: [
+      ...answers.flatMap(({ value }) => value.notes),
+      ...(wish.count > 1 ? [ONE_MACHINE_A_JOB] : []),
+      ...(await inquiry.notes()),
+    ],
     show: (out) => show(session, out, { wish, validation, next }),
     ending,
   })

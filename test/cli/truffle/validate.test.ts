@@ -42,7 +42,7 @@ describe('truffle validate', () => {
   })
 
   it('answers yes with conditions with 9: what to buy, what it costs, what is owned and too small', async () => {
-    const { exitCode, stdout } = await account.run(
+    const { exitCode, stdout, stderr } = await account.run(
       'validate',
       'p5.48xlarge',
       '--count',
@@ -53,6 +53,7 @@ describe('truffle validate', () => {
     )
     const { verdict, results, next_command, quotas } = JSON.parse(stdout) as ValidateDocument
     expect([exitCode, verdict]).toEqual([9, 'conditions'])
+    expect(stderr).toContain('A job of Crucible runs on one machine')
     expect(next_command).toMatch(
       /^crucible reservations reserve --type p5.48xlarge --count 32 --for 7d --region us-east-1 --start-by \S+ --max-upfront \d+$/,
     )
