@@ -67,8 +67,9 @@ export class Cli {
     return text.replace(/`((?:\w+=[^\s`]* )*)crucible /g, `\`$1${this.invocation} `)
   }
 
+  /** The time by the deployment's clock, once a command has learned it; else by this computer's. */
   now(): number {
-    return this.outside.now()
+    return this.#context?.now() ?? this.outside.now()
   }
 
   /** Asks a person for consent; `undefined` without a terminal, or if only a document is requested. */
@@ -99,7 +100,7 @@ export class Cli {
   /** The context for the client's functions: made at first use, closed at the end of the command. */
   context(config?: ClientConfig): Context {
     const { Context: ClientContext } = require('../client/context') as typeof clientContext
-    this.#context ??= new ClientContext(config ?? this.clientConfig(), () => this.now(), {
+    this.#context ??= new ClientContext(config ?? this.clientConfig(), () => this.outside.now(), {
       onNote: (text) => this.out.note(text),
     })
     return this.#context

@@ -10,6 +10,7 @@ import { openDeploymentKey } from '../storage/deployment-key'
 import { readDeploymentKey } from '../storage/secrets'
 import { readDeployment } from '../storage/deployment'
 import type { ObjectStore } from '../storage/store'
+import { DeploymentClock } from './clock'
 import type { ClientConfig } from './config'
 import { isCoded, messageOf } from '../core/errors'
 import { CrucibleError, toCrucibleError } from './errors'
@@ -38,12 +39,19 @@ export class Context {
   #lastNote = ''
   /** Sentences about documents that could not be read, whose content an answer lacks. */
   readonly gaps: string[] = []
+  readonly clock: DeploymentClock
 
+  /** @param wallClock this computer's clock, which may be off */
   constructor(
     readonly config: ClientConfig,
-    readonly now: () => number,
+    private readonly wallClock: () => number,
     private readonly options: ContextOptions = {},
-  ) {}
+  ) {
+    this.clock = new DeploymentClock(wallClock, () => this.#store?.clockOffsetMs)
+  }
+
+  /** The time by the deployment's clock. */
+  readonly now = (): number => this.clock.now()
 
   /** A remark for the person who waits for an answer. */
   note(text: string): void {
@@ -58,7 +66,7 @@ export class Context {
 
   get store(): ObjectStore {
     try {
-      this.#store ??= openStore(this.config.home.storeUrl, this.now)
+      this.#store ??= openStore(this.config.home.storeUrl, this.wallClock)
       return this.#store
     } catch (error) {
       throw toCrucibleError(error)
@@ -76,6 +84,7 @@ export class Context {
 
   async close(): Promise<void> {
     this.#isClosing = true
+    if (this.clock.remark !== undefined) this.note(this.clock.remark)
     const client = await this.#client?.catch(() => undefined)
     this.#client = undefined
     await client?.connection.close()
@@ -138,6 +147,7 @@ export class Context {
         })
         const listing = new Client({ connection, namespace, dataConverter: { payloadCodecs: [UNREAD] } })
         client.workflow.list = (options) => listing.workflow.list(options)
+        await this.clock.compareWith(client, namespace)
         return client
       } catch (error) {
         const known = toCrucibleError(error)

@@ -1,29 +1,13 @@
-import { SECOND_MS } from '../core/time/time'
+import { POLL_FRESH_MS, pollTimes, type QueueType } from './clock'
 import type { Context } from './context'
 import { CrucibleError } from './errors'
 
-/** `temporal.api.enums.v1.TaskQueueType` */
-const QUEUE_TYPES = { workflow: 1, activity: 2 } as const
-
-/** Polls are renewed every minute; an older one belongs to a worker that is gone. */
-const POLL_FRESH_MS = 75 * SECOND_MS
-
 /** Returns the number of workers that have polled a task queue recently. */
-export async function pollersOf(
-  context: Context,
-  queue: string,
-  type: keyof typeof QUEUE_TYPES,
-): Promise<number> {
-  const client = await context.temporal()
-  const { pollers } = await client.workflowService.describeTaskQueue({
-    namespace: context.config.temporal.namespace,
-    taskQueue: { name: queue },
-    taskQueueType: QUEUE_TYPES[type],
-  })
+export async function pollersOf(context: Context, queue: string, type: QueueType): Promise<number> {
+  const { namespace } = context.config.temporal
+  const times = await pollTimes(await context.temporal(), { namespace, queue, type })
   const sinceMs = context.now() - POLL_FRESH_MS
-  return (pollers ?? []).filter(
-    ({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * SECOND_MS >= sinceMs,
-  ).length
+  return times.filter((atMs) => atMs >= sinceMs).length
 }
 
 /** Whether a worker serves a queue; true if the server does not report it. */

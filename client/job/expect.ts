@@ -30,6 +30,7 @@ export async function expectPlace(
   { spec, from, allowed = [] }: { spec: JobSpec; from?: string | undefined; allowed?: readonly JobReason[] },
 ): Promise<Expectation> {
   const plan = await planOf(context, spec, from)
+  context.clock.check()
   if (plan === undefined) return { warnings: [] }
   if (plan.prospect.kind === 'never') {
     if (!allowed.includes(plan.prospect.reason)) throw impossible(plan, plan.prospect)

@@ -44,6 +44,7 @@ export class S3Store implements ObjectStore {
   /** Monotonic time of the last look at the mark. */
   #markSeenMs = -Infinity
   #bucket: Promise<Bucket> | undefined
+  #client: S3Client | undefined
 
   /** @param grant the credentials to use; those of this process when missing */
   constructor(place: S3Place, grant?: Grant) {
@@ -51,6 +52,11 @@ export class S3Store implements ObjectStore {
     this.#grant = grant
     this.url = formatPlace(place)
     this.#mark = new MarkCheck(this.url)
+  }
+
+  /** The SDK compares the date of each answer with the clock, and corrects differences of minutes. */
+  get clockOffsetMs(): number | undefined {
+    return this.#client?.config.systemClockOffset
   }
 
   belongTo(deployment: string): void {
@@ -222,10 +228,10 @@ export class S3Store implements ObjectStore {
 
   /** Opens the bucket at the first request, for all requests. */
   async #open(): Promise<Bucket> {
-    this.#bucket ??= makeClient(this.place, this.#grant).then((made) => ({
-      ...made,
-      name: this.place.bucket,
-    }))
+    this.#bucket ??= makeClient(this.place, this.#grant).then((made) => {
+      this.#client = made.client
+      return { ...made, name: this.place.bucket }
+    })
     return this.#bucket
   }
 

@@ -9,6 +9,7 @@ import type { JobLogLine } from '../../client/job/logs'
 import type { GarbageVerdict } from '../../core/messages'
 import type { RecordEntry } from '../../core/job/record'
 import type { JobExplained, WhatIfAnswer } from '../../core/job/why'
+import { DAY_MS, HOUR_MS } from '../../core/time/time'
 import { attemptWorkflowId, GARBAGE_COLLECTION_SCHEDULE_ID, jobWorkflowId } from '../../core/queues'
 import { until } from '../support/until'
 import type { CommandLine } from './process'
@@ -355,6 +356,41 @@ describe('each command', () => {
     expect((await crucible.start(['list'], NOWHERE).ended).exitCode).toBe(7)
   })
 })
+
+describe('a computer whose clock is off', () => {
+  it('counts the age and cost of a job by the server, and submits none', async () => {
+    const gate = stage.gate()
+    const id = await stage.submit('--env', `GATE=${gate}`)
+    await stage.untilShown(id, hasSaved(1))
+    for (const [side, aheadMs] of [
+      ['ahead of', 2 * HOUR_MS],
+      ['behind', -DAY_MS],
+    ] as const) {
+      const shifted = join(stage.folder, 'home', 'clock.js')
+      await writeFile(shifted, clockWith(aheadMs))
+      const off = { NODE_OPTIONS: `--require ${shifted}` }
+      const shown = await crucible.start(['show', id, '--json'], off).ended
+      const { cost } = JSON.parse(shown.stdout) as JobView
+      const now = (await crucible.json<JobView>('show', id)).cost.spentMicroUsd!
+      expect(cost.spentMicroUsd!).toBeGreaterThan(0)
+      expect(cost.spentMicroUsd!).toBeLessThanOrEqual(now)
+      expect(shown.stderr).toContain(`${side} the deployment's, which counts for ages and costs here`)
+      const refused = await crucible.start(['submit', 'train.py', '--id', 'job-late'], off).ended
+      expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('nothing was sent') })
+      expect(refused.stderr.match(/clock of this computer/g)).toHaveLength(1)
+    }
+    expect((await crucible.run('show', 'job-late')).exitCode).toBe(5)
+    await writeFile(join(gate, '1'), '')
+  })
+})
+
+/** A module that sets the clock of a process of Node. */
+const clockWith = (aheadMs: number): string => `
+  const Real = Date
+  globalThis.Date = class extends Real {
+    constructor(...given) { given.length === 0 ? super(Date.now()) : super(...given) }
+    static now() { return Real.now() + ${aheadMs} }
+  }`
 
 describe('an outage', () => {
   /** A bucket without a server. */

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Client } from '@temporalio/client'
 import { submit, type Submission, type Submitted } from '../../../client/job/submit'
+import { HOUR_MS } from '../../../core/time/time'
 import { layout } from '../../../storage/layout'
 import { putRecord, readRecords } from '../../../storage/record'
 import { COMPLETE } from '../../support/manifests'
@@ -59,6 +60,20 @@ async function folder(text = 'print(1)'): Promise<string> {
 }
 
 describe('submit', () => {
+  it('refuses a computer whose clock is off, before anything is written or sent', async () => {
+    const store = world.store
+    Object.defineProperty(store, 'clockOffsetMs', { value: -2 * HOUR_MS })
+    const directory = await folder()
+    await expect(submit(world.context, { spec: SPEC, directory, id: ID })).rejects.toMatchObject({
+      kind: 'usage',
+      message:
+        "The clock of this computer is about 2h ahead of the deployment's. Workers would refuse the request, so nothing was sent.",
+      hint: expect.stringContaining('timedatectl set-ntp true'),
+    })
+    expect(started).toEqual([])
+    expect(await store.listFolders(layout.jobs())).toEqual([])
+  })
+
   it('says how to repeat it if the server does not answer', async () => {
     failure = Object.assign(new Error('Failed to start workflow'), { code: 4 })
     await expect(submit(world.context, { spec: SPEC, id: ID })).rejects.toMatchObject({

@@ -35,7 +35,13 @@ beforeEach(() => {
     },
   }
   const config = { owner: 'ada', temporal: { connection: {} } }
-  context = { store, config, now: () => NOW, temporal: async () => client } as unknown as Context
+  context = {
+    store,
+    config,
+    now: () => NOW,
+    clock: { check: () => {} },
+    temporal: async () => client,
+  } as unknown as Context
 })
 
 describe('a reservation that is asked for again', () => {

@@ -1,0 +1,65 @@
+import { describe, expect, it } from '@jest/globals'
+import type { Client } from '@temporalio/client'
+import { DeploymentClock } from '../../client/clock'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
+import { NOW } from './world'
+
+/** A server with one worker, whose newest poll has this time. */
+function serverWith(pollAtMs: number | undefined): Pick<Client, 'workflowService' | 'withDeadline'> {
+  const pollers =
+    pollAtMs === undefined ? [] : [{ lastAccessTime: { seconds: Math.floor(pollAtMs / 1_000) } }]
+  return {
+    withDeadline: (_: number, call: () => Promise<unknown>) => call(),
+    workflowService: { describeTaskQueue: async () => ({ pollers }) },
+  } as unknown as Pick<Client, 'workflowService' | 'withDeadline'>
+}
+
+const OFFS: readonly [name: string, aheadMs: number, remark: RegExp][] = [
+  ['two hours ahead', 2 * HOUR_MS, /about 2h ahead of the deployment's/],
+  ['two hours behind', -2 * HOUR_MS, /about 2h behind the deployment's/],
+  ['a day ahead', DAY_MS, /about 1d ahead of/],
+  ['five minutes behind', -5 * MINUTE_MS, /about 5m behind/],
+]
+
+describe('the clock of a deployment', () => {
+  it.each(OFFS)('corrects a computer that is %s', async (_, aheadMs, remark) => {
+    const clock = new DeploymentClock(
+      () => NOW + aheadMs,
+      () => undefined,
+    )
+    await clock.compareWith(serverWith(NOW - 20 * SECOND_MS), 'default')
+    expect(Math.abs(clock.now() - NOW)).toBeLessThanOrEqual(MINUTE_MS)
+    expect(clock.remark).toMatch(remark)
+  })
+
+  it.each([
+    ['a poll of the last minute', NOW - 70 * SECOND_MS],
+    ['a poll of a clock that is slightly ahead', NOW + 20 * SECOND_MS],
+    ['no worker', undefined],
+  ])("is the computer's own for %s", async (_, pollAtMs) => {
+    const clock = new DeploymentClock(
+      () => NOW,
+      () => undefined,
+    )
+    await clock.compareWith(serverWith(pollAtMs), 'default')
+    expect({ now: clock.now(), remark: clock.remark }).toEqual({ now: NOW, remark: undefined })
+  })
+
+  it('follows the store, which is exact, and needs no worker', () => {
+    const clock = new DeploymentClock(
+      () => NOW + 2 * HOUR_MS,
+      () => -2 * HOUR_MS,
+    )
+    expect(clock.now()).toBe(NOW)
+  })
+
+  it('is the own one if the server does not answer', async () => {
+    const clock = new DeploymentClock(
+      () => NOW,
+      () => undefined,
+    )
+    const silent = { withDeadline: () => Promise.reject(new Error('late')) } as unknown as Client
+    await clock.compareWith(silent, 'default')
+    expect(clock.now()).toBe(NOW)
+  })
+})
