@@ -30,21 +30,31 @@ export async function pollTimes(
   return (pollers ?? []).map(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * SECOND_MS)
 }
 
-/** The deployment's wall clock: this computer's, corrected once the store or the server shows that it is off. */
+/** Differences that slow answers, and the minute between two polls, may explain. */
+const TOLERANCE_MS = POLL_FRESH_MS + CLOCK_SLACK_MS
+
+/** The deployment's wall clock: this computer's, corrected once the server or the store shows that it is off. */
 export class DeploymentClock {
-  #aheadOfServerMs = 0
+  /** Zero if the clocks agree; undefined before a comparison. */
+  #aheadOfServerMs: number | undefined
   #hasRefused = false
 
-  /** @param storeOffsetMs how far the store's clock is ahead of this computer's; undefined while it is unknown, or small */
+  /** @param storeOffsetMs how far the store's clock is ahead of this computer's; undefined if unknown */
   constructor(
     private readonly own: () => number,
     private readonly storeOffsetMs: () => number | undefined,
   ) {}
 
-  /** How far this computer's clock is ahead of the deployment's; 0 if that is unknown, or less than minutes. */
+  /**
+   * How far this computer's clock is ahead of the deployment's; 0 if that is unknown, or less than two minutes. Workers judge by the
+   * server's clock; the store's is known more exactly, and without a worker.
+   */
   get aheadMs(): number {
-    const offsetMs = this.storeOffsetMs() ?? 0
-    return offsetMs === 0 ? this.#aheadOfServerMs : -offsetMs
+    const ofStoreMs = -(this.storeOffsetMs() ?? 0)
+    const ofServerMs = this.#aheadOfServerMs
+    if (ofServerMs === undefined) return Math.abs(ofStoreMs) > TOLERANCE_MS ? ofStoreMs : 0
+    if (ofServerMs === 0) return 0
+    return Math.abs(ofStoreMs - ofServerMs) <= TOLERANCE_MS ? ofStoreMs : ofServerMs
   }
 
   now(): number {
@@ -59,9 +69,9 @@ export class DeploymentClock {
       Promise.all([ask('workflow'), ask('activity')]),
     ).catch(() => [])
     const newestMs = Math.max(...times.flat())
+    if (!Number.isFinite(newestMs)) return
     const aheadMs = this.own() - newestMs
-    const agrees = aheadMs >= -CLOCK_SLACK_MS && aheadMs <= POLL_FRESH_MS + CLOCK_SLACK_MS
-    this.#aheadOfServerMs = agrees || !Number.isFinite(aheadMs) ? 0 : aheadMs
+    this.#aheadOfServerMs = aheadMs >= -CLOCK_SLACK_MS && aheadMs <= TOLERANCE_MS ? 0 : aheadMs
   }
 
   /** Says that this computer's clock is off; undefined if it is not known to be, or if a refusal has said so. */

@@ -9,7 +9,7 @@ export interface ObjectStore {
   /** `file:///...`, `s3://bucket/prefix`: the URL with which another process opens the same store. */
   readonly url: string
 
-  /** How far the store's clock is ahead of this computer's, by its last answer; missing if unknown, or less than minutes. */
+  /** How far the store's clock is ahead of this computer's, by its last answer, to the second; missing if unknown. */
   readonly clockOffsetMs?: number | undefined
 
   /** Makes the folder of a new store. Missing in stores whose place only set-up makes. Throws a `StoreError`. */

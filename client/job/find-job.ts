@@ -9,6 +9,7 @@ import { hasRecord, readRecord, readRecords } from '../../storage/record'
 import type { Context } from '../context'
 import { JOB_ID_PATTERN } from '../../core/queues'
 import { CrucibleError } from '../errors'
+import { StoreOutage } from '../store-outage'
 import { resultOf, submissionOf } from './history'
 import { listJobs } from './list'
 import { noSuchJob } from './read-view'
@@ -41,6 +42,13 @@ async function readableSubmission({ store }: Context, jobId: string): Promise<Jo
  * Throws `not-found`, or `usage` with the candidates if the text is ambiguous.
  */
 export async function findJob(context: Context, asked: string): Promise<string> {
+  const outage = new StoreOutage(context)
+  const jobId = await outage.during(search(context, asked))
+  outage.end()
+  return jobId
+}
+
+async function search(context: Context, asked: string): Promise<string> {
   const meant = asked.trim()
   if (!isKeyPart(meant)) throw await noSuchJob(context, meant)
   if ((await context.store.head(layout.record(meant, 0))) !== undefined) return meant

@@ -91,7 +91,7 @@ class LogReader {
     while (signal?.aborted !== true) {
       try {
         // Determined before the lines are read, so that no line written before the end is missed.
-        if (isFollowing) await this.readRecord()
+        if (isFollowing) await outage.during(this.readRecord())
         const isOver = await this.isAttemptOver()
         yield* this.readNewLines(isOver)
         if (isOver && (await this.goOn())) continue

@@ -31,7 +31,8 @@ export async function* watchJob(
   const seenBefore = new JobViewCache()
   const outage = new StoreOutage(context)
   while (signal?.aborted !== true) {
-    const view = await readView(context, jobId, seenBefore).catch((error: unknown) => {
+    const look = readView(context, jobId, seenBefore)
+    const view = await outage.during(look).catch((error: unknown) => {
       const known = toCrucibleError(error)
       if (shown === '' || known.kind !== 'unavailable') throw known
       outage.begin(known.message)

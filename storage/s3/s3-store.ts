@@ -54,7 +54,7 @@ export class S3Store implements ObjectStore {
     this.#mark = new MarkCheck(this.url)
   }
 
-  /** The SDK compares the date of each answer with the clock, and corrects differences of minutes. */
+  /** The SDK compares the date of each answer with the clock. */
   get clockOffsetMs(): number | undefined {
     return this.#client?.config.systemClockOffset
   }

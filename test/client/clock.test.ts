@@ -53,6 +53,27 @@ describe('the clock of a deployment', () => {
     expect(clock.now()).toBe(NOW)
   })
 
+  it.each([
+    ['seconds after a slow answer of the store', -20 * SECOND_MS, undefined],
+    ['a store of another clock, while the server agrees', -3 * HOUR_MS, NOW - 10 * SECOND_MS],
+  ])('is not corrected by %s', async (_, offsetMs, pollAtMs) => {
+    const clock = new DeploymentClock(
+      () => NOW,
+      () => offsetMs,
+    )
+    await clock.compareWith(serverWith(pollAtMs), 'default')
+    expect({ now: clock.now(), remark: clock.remark }).toEqual({ now: NOW, remark: undefined })
+  })
+
+  it('is as exact as that of the store where both agree', async () => {
+    const clock = new DeploymentClock(
+      () => NOW + 2 * HOUR_MS,
+      () => -2 * HOUR_MS,
+    )
+    await clock.compareWith(serverWith(NOW - 50 * SECOND_MS), 'default')
+    expect(clock.now()).toBe(NOW)
+  })
+
   it('is the own one if the server does not answer', async () => {
     const clock = new DeploymentClock(
       () => NOW,

@@ -86,6 +86,36 @@ class TestForms(InFolder):
         with self.assertRaisesRegex(UnavailableError, "Gone. Wait."):
             asyncio.run(job.wait.aio())
 
+    def test_what_a_waiting_command_says_is_passed_on_at_once(self):
+        said = "Nothing new is known while the store does not answer; waiting for it."
+        job = self.job(shown("spot"), then="echo '%s' >&2; exec sleep 600" % said)
+
+        def followed():
+            with self.assertRaises(TimeoutError):
+                job.wait(timeout_s=1)
+
+        async def awaited():
+            with self.assertRaises(TimeoutError):
+                await job.wait.aio(timeout_s=1)
+
+        for wait in (followed, lambda: asyncio.run(awaited())):
+            with self.assertLogs("crucible", "WARNING") as logs:
+                wait()
+            self.assertEqual([said], [one.getMessage() for one in logs.records])
+
+    def test_waiting_says_that_the_workflow_is_silent_and_when_it_responds_again(self):
+        documents = [shown("spot"), {**shown("spot"), "isLive": False}, shown("spot", "on-demand"), shown("spot", state="succeeded")]
+        for wait in (lambda job: job.wait(), lambda job: asyncio.run(job.wait.aio())):
+            with self.assertLogs("crucible", "WARNING") as logs:
+                self.assertEqual("succeeded", wait(self.job(*documents)).state)
+            self.assertEqual(
+                [
+                    "job-1: The workflow is not responding; this is the last recorded state.",
+                    "job-1: The workflow responds again.",
+                ],
+                [one.getMessage() for one in logs.records],
+            )
+
     def test_a_document_of_many_lines_is_parsed_a_few_times(self):
         lines = [{"attempt": 1, "n": n, "t": 1, "s": "out", "m": "line %d" % n} for n in range(500)]
         path = self.folder / "logs.json"
@@ -97,14 +127,15 @@ class TestForms(InFolder):
         self.assertLess(parsed.call_count, 10)
 
     def test_a_stream_that_breaks_off_is_an_error(self):
-        job = self.job(shown("spot"), then="echo '{\"schema\":'; echo killed >&2; exit 137")
-        with self.assertRaisesRegex(SchemaMismatch, "killed"):
-            list(job.monitor())
-        job = self.job(shown("spot"), then="echo no memory >&2; exit 137")
-        with self.assertRaisesRegex(CommandFailed, "ended with exit code 137 and without an answer: no memory"):
-            list(job.monitor())
-        with self.assertRaisesRegex(CommandFailed, "no memory"):
-            asyncio.run(job.wait.aio())
+        with self.assertLogs("crucible"):
+            job = self.job(shown("spot"), then="echo '{\"schema\":'; echo killed >&2; exit 137")
+            with self.assertRaisesRegex(SchemaMismatch, "killed"):
+                list(job.monitor())
+            job = self.job(shown("spot"), then="echo no memory >&2; exit 137")
+            with self.assertRaisesRegex(CommandFailed, "ended with exit code 137 and without an answer: no memory"):
+                list(job.monitor())
+            with self.assertRaisesRegex(CommandFailed, "no memory"):
+                asyncio.run(job.wait.aio())
 
     def test_another_version_is_one_clear_error(self):
         with self.assertRaisesRegex(SchemaMismatch, "prints documents of crucible/2, and this package reads crucible/1"):

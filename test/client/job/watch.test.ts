@@ -62,6 +62,27 @@ describe('a watch over a job', () => {
     expect(told).toEqual([0, 1])
   })
 
+  it('says that it waits while a look takes long, and when the store is back', async () => {
+    jest.useFakeTimers({ advanceTimers: true })
+    const notes: string[] = []
+    jest.spyOn(world.context, 'note').mockImplementation((text) => void notes.push(text))
+    await world.submitted()
+    const watch = watchJob(world.context, JOB, { everyMs: 1 })
+    await watch.next()
+    await world.planned(1)
+    const list = world.store.list.bind(world.store)
+    jest.spyOn(world.store, 'list').mockImplementationOnce(async function* (prefix) {
+      await jest.advanceTimersByTimeAsync(6_000)
+      yield* list(prefix)
+    })
+    expect((await watch.next()).value).toMatchObject({ attemptsTotal: 1 })
+    expect(notes).toEqual([
+      'Nothing new is known while the store does not answer; waiting for it. Its last answer came 5s ago.',
+      'The store answers again.',
+    ])
+    jest.useRealTimers()
+  })
+
   it.each([
     ['does not answer at its first look', 0, away(true)],
     ['refuses a later look', 1, away(false)],

@@ -26,6 +26,8 @@ _COLOURS = {
 #: Shown for a status that comes from the record.
 NOT_LIVE = "The workflow is not responding; this is the last recorded state."
 
+LIVE_AGAIN = "The workflow responds again."
+
 #: Shown for an unknown state.
 UNKNOWN = "unknown"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -107,7 +108,10 @@ class Job(HasProgram, Generic[T]):
 
     @operation
     def wait(self, timeout_s: Optional[float] = None) -> Steps[Status]:
-        """Waits until the job is over and returns its end, whatever that is. Raises `TimeoutError` after ``timeout_s`` seconds."""
+        """Waits until the job is over and returns its end, whatever that is. Raises `TimeoutError` after ``timeout_s`` seconds.
+
+        While the store or the workflow does not answer, a warning of the logger ``crucible`` says so, as for `monitor`.
+        """
         limit = checks.time_limit(timeout_s)
         if self.last is not None and self.last.is_over and self.last.attempts:
             return self.last
@@ -267,7 +271,10 @@ class Job(HasProgram, Generic[T]):
         )
 
     def _note(self, document: Document) -> None:
-        self._seen(document)
+        was_live = self.last is None or self.last.is_live
+        is_live = self._seen(document).is_live
+        if is_live != was_live:
+            logging.getLogger("crucible").warning("%s: %s", self.id, html.LIVE_AGAIN if is_live else html.NOT_LIVE)
 
     def _seen(self, document: Mapping[str, Any]) -> Status:
         return self._remember(status_of(document))

@@ -153,7 +153,16 @@ class Program:
             cwd=self.cwd,
             shown=_shown(self.name, args),
             read=lambda text, stderr: self._document(args, text, stderr),
+            remark=self._remark,
         )
+
+    def _remark(self, text: str) -> None:
+        """Passes on what a command that still runs says to people: changes of state as information, everything else as a warning."""
+        # Takes long to import, and most commands say nothing.
+        import logging
+
+        is_change = text.startswith("%s: " % self.name)
+        logging.getLogger(self.name).log(logging.INFO if is_change else logging.WARNING, "%s", text)
 
     def _words(self, args: Sequence[str]) -> List[str]:
         # Arguments after -- belong to a script.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import collections
 import json
 import os
 import signal
 import subprocess
-import tempfile
 import threading
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, AsyncGenerator, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import IO, TYPE_CHECKING, Any, AsyncGenerator, Callable, Deque, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from . import errors
 
@@ -21,6 +21,13 @@ _LINE_BYTES_MAX = 64 * 1024 * 1024
 
 #: Exit codes of shells for a missing program, or one that may not run.
 _NOT_STARTED = (126, 127)
+
+#: How long to wait for the rest of the stderr of a command that has ended, in seconds.
+_LAST_WORDS_S = 2.0
+
+#: Lines of a command's stderr that are kept for an error.
+_NOTES_LINES_MAX = 500
+Notes = Deque[str]
 
 #: Maximum length of a command's stderr in an error, in bytes.
 _NOTES_MAX = 2000
@@ -34,6 +41,7 @@ class Command:
         words: The program and its arguments.
         shown: The same for people.
         read: Checks the text of one document, with the command's stderr, and returns it.
+        remark: Gets each line that the command writes to stderr, when it arrives, in any thread.
     """
 
     words: Sequence[str]
@@ -41,6 +49,7 @@ class Command:
     cwd: Optional[str]
     shown: str
     read: Callable[[str, str], Dict[str, Any]]
+    remark: Callable[[str], None]
 
 
 class Documents:
@@ -77,44 +86,48 @@ class Documents:
 def lines(command: Command, timeout_s: Optional[float]) -> Iterator[Dict[str, Any]]:
     """Yields each document when it is complete; see `Program.lines`."""
     is_late = threading.Event()
-    with tempfile.TemporaryFile() as notes:
-        try:
-            running = subprocess.Popen(
-                command.words,
-                env=command.env,
-                cwd=command.cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=notes,
-                encoding="utf-8",
-                errors="replace",
-            )
-        except OSError as error:
-            raise unstartable(command.words, error) from error
-        assert running.stdout is not None
+    notes: Notes = collections.deque(maxlen=_NOTES_LINES_MAX)
+    try:
+        running = subprocess.Popen(
+            command.words,
+            env=command.env,
+            cwd=command.cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+        )
+    except OSError as error:
+        raise unstartable(command.words, error) from error
+    assert running.stdout is not None and running.stderr is not None
+    listener = threading.Thread(target=_listen, args=(command, running.stderr, notes), daemon=True)
+    listener.start()
 
-        def stop() -> None:
-            is_late.set()
+    def stop() -> None:
+        is_late.set()
+        running.terminate()
+
+    timer = threading.Timer(timeout_s or 0, stop)
+    timer.daemon = True
+    if timeout_s is not None:
+        timer.start()
+    documents = Documents(command.read)
+    try:
+        for line in running.stdout:
+            yield from documents.of(line)
+        code = running.wait()
+        # A process that outlives the command may keep its stderr open.
+        listener.join(_LAST_WORDS_S)
+    finally:
+        timer.cancel()
+        if running.poll() is None:
             running.terminate()
-
-        timer = threading.Timer(timeout_s or 0, stop)
-        timer.daemon = True
-        if timeout_s is not None:
-            timer.start()
-        documents = Documents(command.read)
-        try:
-            for line in running.stdout:
-                yield from documents.of(line)
-            code = running.wait()
-        finally:
-            timer.cancel()
-            if running.poll() is None:
-                running.terminate()
-            running.wait()
-            running.stdout.close()
-        if is_late.is_set():
-            raise TimeoutError("`%s` still runs after %g s." % (command.shown, timeout_s or 0))
-        _finish(command, documents, code, notes)
+        running.wait()
+        running.stdout.close()
+    if is_late.is_set():
+        raise TimeoutError("`%s` still runs after %g s." % (command.shown, timeout_s or 0))
+    _finish(command, documents, code, notes)
 
 
 async def lines_async(command: Command) -> AsyncGenerator[Dict[str, Any], None]:
@@ -122,35 +135,54 @@ async def lines_async(command: Command) -> AsyncGenerator[Dict[str, Any], None]:
     # Takes long to import, and most programs do not need it.
     import asyncio
 
-    with tempfile.TemporaryFile() as notes:
-        try:
-            running = await asyncio.create_subprocess_exec(
-                *command.words,
-                env=command.env,
-                cwd=command.cwd,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=notes,
-                limit=_LINE_BYTES_MAX,
-            )
-        except OSError as error:
-            raise unstartable(command.words, error) from error
-        assert running.stdout is not None
-        documents = Documents(command.read)
-        try:
-            async for line in running.stdout:
-                for document in documents.of(line.decode("utf-8", "replace")):
-                    yield document
-            code = await running.wait()
-        finally:
-            await end(running)
-        _finish(command, documents, code, notes)
+    notes: Notes = collections.deque(maxlen=_NOTES_LINES_MAX)
+    try:
+        running = await asyncio.create_subprocess_exec(
+            *command.words,
+            env=command.env,
+            cwd=command.cwd,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=_LINE_BYTES_MAX,
+        )
+    except OSError as error:
+        raise unstartable(command.words, error) from error
+    assert running.stdout is not None and running.stderr is not None
+    listener = asyncio.ensure_future(_listen_async(command, running.stderr, notes))
+    documents = Documents(command.read)
+    try:
+        async for line in running.stdout:
+            for document in documents.of(line.decode("utf-8", "replace")):
+                yield document
+        code = await running.wait()
+        await asyncio.wait([listener], timeout=_LAST_WORDS_S)
+    finally:
+        await end(running)
+        listener.cancel()
+    _finish(command, documents, code, notes)
 
 
-def _finish(command: Command, documents: Documents, code: int, notes: IO[bytes]) -> None:
+def _listen(command: Command, stderr: IO[str], notes: Notes) -> None:
+    with stderr:
+        for line in stderr:
+            _note(command, line, notes)
+
+
+async def _listen_async(command: Command, stderr: "asyncio.StreamReader", notes: Notes) -> None:
+    async for line in stderr:
+        _note(command, line.decode("utf-8", "replace"), notes)
+
+
+def _note(command: Command, line: str, notes: Notes) -> None:
+    notes.append(line)
+    if line.strip():
+        command.remark(line.rstrip())
+
+
+def _finish(command: Command, documents: Documents, code: int, notes: Notes) -> None:
     """Raises for an incomplete document, and for an exit code of failure that no document explained."""
-    notes.seek(0)
-    stderr = notes.read().decode("utf-8", "replace")
+    stderr = "".join(notes)
     documents.end(stderr)
     if code != 0:
         raise unexplained(command.shown, code, stderr)
