@@ -9,7 +9,8 @@ import { patient } from '../support/patience'
 import { testVersitygw } from '../support/s3'
 import { chosen, describeInAll } from '../support/selection'
 import { connectTo, testServer, type TestConnection } from '../support/temporal'
-import { build, CommandLine, pathWithout } from './process'
+import { until } from '../support/until'
+import { build, CommandLine, pathWithout, processesBelow } from './process'
 
 jest.setTimeout(patient(2 * MINUTE_MS))
 
@@ -58,6 +59,8 @@ function hiddenSetsid(path = process.env['PATH']!): Record<string, string> {
   return { PATH: `${hidden}:${path}` }
 }
 
+const ALL_OF_THESE = 'all of these but the user id'
+
 const WORKS: readonly Surroundings[] = [
   { name: 'new files closed to other users', before: 'umask 077' },
   { name: 'a setsid that only this user sees', environment: hiddenSetsid },
@@ -71,7 +74,7 @@ const WORKS: readonly Surroundings[] = [
     isInSelection: true,
   },
   {
-    name: 'all of these but the user id',
+    name: ALL_OF_THESE,
     before: 'umask 077',
     environment: () => ({ ...proxied(), ...languageC(), ...hiddenSetsid(noPs()['PATH']) }),
     isInSelection: true,
@@ -157,6 +160,30 @@ describeInAll('crucible with a small cloud and', () => {
       const crucible = commandLine(row, await prepare())
       try {
         await runJob(crucible, '--sim')
+      } finally {
+        await crucible.close()
+      }
+    })
+  }
+})
+
+describe('crucible demo with', () => {
+  const rows = chosen(
+    WORKS,
+    WORKS.filter(({ name }) => name === ALL_OF_THESE),
+  )
+  for (const row of rows) {
+    const use = row.needsStranger && !canStrangerRun() ? it.skip : it
+    use(`${row.name} trains on a machine, and leaves nothing when it is stopped`, async () => {
+      const crucible = commandLine(row, await prepare())
+      try {
+        const demo = crucible.start(['demo'])
+        const isTraining = (): boolean => /^Machine 1 .* at step \d+/m.test(demo.stderr())
+        await until(() => isTraining() || demo.child.exitCode !== null, patient(MINUTE_MS))
+        demo.child.kill('SIGINT')
+        const { exitCode, stderr } = await demo.ended
+        expect({ exitCode, stderr }).toEqual({ exitCode: 130, stderr: expect.stringContaining('at step') })
+        expect(processesBelow(folder)).toEqual([])
       } finally {
         await crucible.close()
       }
