@@ -52,7 +52,7 @@ async function printLog(cli: Cli, jobId: string, options: LogOptions): Promise<v
 export function tellOnInterrupt(cli: Cli, jobId: string): void {
   cli.out.note(
     cli.asCalled(
-      `\n${jobId} keeps running. Follow it with \`crucible logs -f ${jobId}\`, cancel it with \`crucible cancel ${jobId}\`.`,
+      `\n${jobId} continues. Follow it with \`crucible logs -f ${jobId}\`, cancel it with \`crucible cancel ${jobId}\`.`,
     ),
   )
 }

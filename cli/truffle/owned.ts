@@ -169,7 +169,7 @@ function show(session: Session, out: Output, { kind, owned }: OwnedOfKind): void
   for (const line of isBlocks ? blockSummary(owned) : odcrSummary(owned)) out.line(`   ${line}`)
   out.line()
   out.table(isBlocks ? BLOCK_HEAD : ODCR_HEAD, owned.map(isBlocks ? blockCells : odcrCells), {
-    right: ['Count', 'Free', 'Total', 'Available', 'Duration'],
+    right: ['Count', 'Total', 'Available', 'Duration'],
     optional: ['Usable Until', 'Region', 'Ends', 'Block ID'],
   })
   if (isBlocks)

@@ -291,7 +291,7 @@ export function odcrCells({ region, reservation }: Owned): string[] {
 export const BLOCK_HEAD = [
   'Instance Type',
   'Count',
-  'Free',
+  'Available',
   'AZ',
   'Start',
   'End',

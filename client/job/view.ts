@@ -163,9 +163,10 @@ function standingWarning(attempt: AttemptView): AttemptView['warning'] {
   return isAttemptOver(attempt) && !remains ? null : attempt.warning
 }
 
+/** The job's place in its line: the only definition, for every view. Null for a job that waits for something else, or for nothing. */
 function waitingOf({ status, spec, waiters = [] }: SummaryFacts): LinePlace | null {
   const own = waiters.find(({ jobId }) => jobId === status.id)
-  if (own === undefined || spec === undefined || isFinal(status.state)) return null
+  if (own === undefined || spec === undefined || status.reason !== 'waiting-for-capacity') return null
   return { position: aheadOf(own, waiters).length + 1, pool: poolOf(spec) }
 }
 
@@ -249,9 +250,9 @@ const PREPARING: Partial<Record<RunnerPhase, string>> = {
 /** A position in the line is the present one: the job asks only now and then, and its own message ages meanwhile. */
 function messageOf(facts: SummaryFacts): string {
   const { message } = facts.status
-  if (!isLineMessage(message)) return message
   const place = waitingOf(facts)
-  return place === null ? 'Waiting for a machine.' : lineMessage(place)
+  if (place === null) return isLineMessage(message) ? 'Waiting for a machine.' : message
+  return isLineMessage(message) ? lineMessage(place) : `${message} ${lineMessage(place)}`
 }
 
 function queueInWords(launchedAtMs: number | null, nowMs: number): string {

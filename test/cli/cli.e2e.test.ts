@@ -224,7 +224,7 @@ describe('an owner', () => {
     follower.child.kill('SIGINT')
     expect(await follower.ended).toMatchObject({
       exitCode: 130,
-      stderr: expect.stringMatching(/keeps running\. Follow it with/),
+      stderr: expect.stringMatching(/continues\. Follow it with/),
     })
     const { id } = await stage.untilShown('long', hasSaved(1))
 

@@ -1,11 +1,12 @@
 import { HOUR_MS } from '../../../core/time/time'
-import { cutOffOf, isLive } from '../market/reservations'
+import { cutOffOf, freeIn, isLive } from '../market/reservations'
 import type { MachineType, Reservation } from '../sdk/api'
 import type { Inquiry } from './inquiry'
 import type { RegionAnswers } from './many-regions'
 import { fitting as fittingTypes, type TypePattern } from './patterns'
 import { isAccelerated, onDemandPrices } from './search'
 
+export { freeIn }
 export type ReservationKind = 'on-demand' | 'capacity-block'
 
 /** A reservation that the account owns or that another account shares with it. */
@@ -81,11 +82,6 @@ function isWanted(reservation: Reservation, wish: OwnedQuery, type: MachineType 
 /** Whether a reservation is active. A paid block that has not begun counts, because the account owns it. */
 function isActive({ state, isBlock }: Reservation): boolean {
   return state === 'active' || (isBlock && state === 'scheduled')
-}
-
-/** Number of machines that a launch can get now: "available" and "free" in every table and document. */
-export function freeIn({ state, free }: Pick<Reservation, 'state' | 'free'>): number {
-  return state === 'active' ? free : 0
 }
 
 /** Returns the number of machines that a launch can get: now, or at the start of a reservation that has not begun. */

@@ -40,7 +40,8 @@ export interface RunOption {
   zone: string
   /** Reservation or offering. */
   id: string | undefined
-  free: number
+  /** Machines that a launch can get at `startsAtMs`; undefined on demand, where only the launch tells. */
+  room: number | undefined
   startsAtMs: number
   /** When EC2 begins to end machines; missing for an on-demand reservation. */
   usableUntilMs: number | undefined
@@ -152,8 +153,8 @@ function ofReservation(
   })
   const unfit = whyUnfit(reservation)
   if (unfit !== undefined) option.obstacles.push(unfit)
-  option.free = roomIn(reservation)
-  if (option.free < wish.count) option.obstacles.push(`it has room for ${option.free} of ${wish.count}`)
+  option.room = roomIn(reservation)
+  if (option.room < wish.count) option.obstacles.push(`it has room for ${option.room} of ${wish.count}`)
   judgeState(option, reservation, { wish, nowMs })
   judgeTime(option, wish, endsAtMs)
   judgeNetwork(option, wish, facts)
@@ -221,7 +222,7 @@ function ofOffering(
   const startsAtMs = Math.max(nowMs, offering.startsAtMs, wish.startsAtMs ?? 0)
   const { zone, id } = offering
   const option = optionOf({ kind: 'offering', zone, id, facts, startsAtMs, usableUntilMs })
-  option.free = offering.count
+  option.room = offering.count
   option.costUsd = Number(offering.upfrontFee)
   option.conditions.push(
     `it must be bought first, for ${feeInWords(offering)} at once, and cannot be cancelled`,
@@ -248,7 +249,6 @@ function onDemandOption(
   })
   const { quota, type } = facts
   const fit = quota === undefined || type === undefined ? undefined : machinesThatFit(quota, type.cpus)
-  option.free = fit ?? 0
   option.costUsd = costOnDemand(wish, facts)
   option.conditions.push('nothing is reserved: capacity is unknown until launch')
   if (fit !== undefined && fit < wish.count)
@@ -273,7 +273,7 @@ function optionOf({
     id,
     startsAtMs,
     usableUntilMs,
-    free: 0,
+    room: undefined,
     costUsd: undefined,
     usdPerUsefulHour: undefined,
     shortMs: 0,

@@ -82,6 +82,11 @@ export function createReservations({
   }
 }
 
+/** Number of machines that a launch can get now: "available" and "free" in every table and document. */
+export function freeIn({ state, free }: Pick<Reservation, 'state' | 'free'>): number {
+  return state === 'active' ? free : 0
+}
+
 /** A list of ids is about reservations of others: what this deployment has bought is always used. */
 function isUsable(reservation: Reservation, usage: Usage): boolean {
   const { reservations } = usage.config

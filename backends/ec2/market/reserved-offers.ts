@@ -5,7 +5,7 @@ import type { MachineType, Reservation } from '../sdk/api'
 import type { Host } from '../host'
 import { TAGS } from '../tags'
 import type { Price } from './market'
-import { cutOffOf, isForNaming } from './reservations'
+import { cutOffOf, freeIn, isForNaming } from './reservations'
 
 /** Properties that only offers of a reservation have. */
 export type ReservedFacts = Pick<
@@ -39,7 +39,7 @@ export function reservedFacts(
     readAtMs: number
   },
 ): ReservedFacts | undefined {
-  const { id, isBlock, free, total, startsAtMs, endsAtMs } = reservation
+  const { id, isBlock, total, startsAtMs, endsAtMs } = reservation
   if (!isBlock && price === undefined) return undefined
   const microUsdPerHour = isBlock ? 0 : price!.microUsdPerHour
   const isToCome = reservation.state !== 'active'
@@ -54,7 +54,7 @@ export function reservedFacts(
     availability,
     notes: notes.filter((one) => one !== undefined),
     reservation: {
-      free,
+      free: freeIn(reservation),
       total,
       idleMicroUsdPerHour: microUsdPerHour,
       startsAtMs: isToCome ? startsAtMs : undefined,
@@ -83,9 +83,10 @@ function endNote({ endsAtMs }: Reservation): string[] {
 
 function availabilityOf(
   host: Host,
-  { id, state, zone, free, total, startsAtMs }: Reservation,
+  reservation: Reservation,
   { name }: MachineType,
 ): { availability: Availability; note?: string } {
+  const { id, state, zone, total, startsAtMs } = reservation
   const unavailable = (note: string): { availability: Availability; note: string } => ({
     availability: 'unavailable',
     note,
@@ -94,7 +95,7 @@ function availabilityOf(
     const when = startsAtMs === undefined ? '' : `, from ${formatInstant(startsAtMs)}`
     return unavailable(`the reservation ${id} is ${state}: it cannot be used yet${when}`)
   }
-  if (free <= 0) return unavailable(`all ${total} places of the reservation ${id} are in use`)
+  if (freeIn(reservation) <= 0) return unavailable(`all ${total} places of the reservation ${id} are in use`)
   const pool = {
     backend: 'ec2',
     capacityType: 'reserved' as const,
@@ -104,5 +105,5 @@ function availabilityOf(
   }
   const missed = host.memory.whyMissed(pool)
   // Counted a moment ago; others may have taken them since.
-  return missed === undefined ? { availability: 'unknown' } : unavailable(`a moment ago: ${missed}`)
+  return missed === undefined ? { availability: 'available' } : unavailable(`a moment ago: ${missed}`)
 }

@@ -2,7 +2,7 @@ import type { MicroUsd } from '../../../core/money/money'
 import { isHeld, type OwnedReservation } from '../../../core/reservation/reservation'
 import { ec2Error } from '../errors'
 import type { Host } from '../host'
-import { cutOffOf, phaseOf, whyUnfit } from '../market/reservations'
+import { cutOffOf, freeIn, phaseOf, whyUnfit } from '../market/reservations'
 import type { Reservation } from '../sdk/api'
 import type { BoughtExtension } from '../sdk/api-reserving'
 import { purchaseOf } from './tags'
@@ -48,7 +48,7 @@ export function ownedOf(
   told: Reservation,
   { account, region, priceOf, whyTypeUnfit, extensions }: OwnedFacts,
 ): OwnedReservation {
-  const { id, isBlock, state, type, zone, total, free, matching, owner = account } = told
+  const { id, isBlock, state, type, zone, total, matching, owner = account } = told
   const phase = phaseOf(told)
   const isShared = owner !== account
   // The owner of a shared reservation pays for its unused places.
@@ -68,7 +68,7 @@ export function ownedOf(
     region,
     zone,
     total,
-    free: phase === 'active' ? free : 0,
+    free: freeIn(told),
     startsAtMs: told.startsAtMs,
     endsAtMs: told.endsAtMs,
     usableUntilMs: cutOffOf(told),

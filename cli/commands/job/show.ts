@@ -7,7 +7,6 @@ import { viewWithoutStore } from '../../../client/job/without-store'
 import { trackerName } from '../../../core/beat-parts'
 import { formatUsd } from '../../../core/money/money'
 import { formatDuration, formatInstant } from '../../../core/time/time'
-import { isLineMessage, lineInWords } from '../../../core/job/waiting'
 import type { Cli } from '../../cli'
 import { tellGaps } from '../../kit/gaps'
 import { continuationLines } from '../../job/continuation'
@@ -92,7 +91,6 @@ export function render(out: Output, view: JobView, nowMs: number): void {
   const { paint } = out
   out.line(`${paint.bold(view.name)}  ${view.id}  ${stateInColour(view.state, paint)} (${view.reason})`)
   out.prose(view.message)
-  if (view.waiting !== null && !isLineMessage(view.message)) out.line(`Queue: ${lineInWords(view.waiting)}.`)
   if (view.trouble !== null) out.prose(paint.yellow(troubleInWords(view.trouble, nowMs)))
   if (!view.isLive) out.prose(paint.yellow(NOT_LIVE))
   out.line()

@@ -85,7 +85,7 @@ async function quotas(session: Session, given: string[], options: Options): Prom
       quota_code: quota.code,
       limit_vcpus: quota.limit ?? null,
       used_vcpus: quota.used ?? null,
-      available_vcpus: freeOf(quota) ?? null,
+      available_vcpus: availableIn(quota) ?? null,
       request: quota.request ?? null,
     })),
     columns: COLUMNS,
@@ -94,18 +94,18 @@ async function quotas(session: Session, given: string[], options: Options): Prom
     notes: [...answers.flatMap(({ value }) => value.notes), ...(await inquiry.notes())],
     show: (out) => {
       out.table(
-        ['Region', 'Family', 'Market', 'Limit', 'In Use', 'Free', 'Code', 'Request'],
+        ['Region', 'Family', 'Market', 'Limit', 'In Use', 'Available', 'Code', 'Request'],
         found.map((quota) => [
           quota.region,
           quota.family,
           quota.market,
           cell(quota.limit),
           cell(quota.used),
-          cell(freeOf(quota)),
+          cell(availableIn(quota)),
           quota.code,
           quota.request ?? '-',
         ]),
-        { right: ['Limit', 'In Use', 'Free'], flexible: ['Request'], optional: ['Code'] },
+        { right: ['Limit', 'In Use', 'Available'], flexible: ['Request'], optional: ['Code'] },
       )
       if (commands.length > 0)
         out.block(`\nTo ask for more:\n${commands.map((one) => `   ${one}`).join('\n')}`)
@@ -128,7 +128,8 @@ async function namesOf(inquiry: Inquiry, given: readonly string[]): Promise<stri
 
 const cell = (vcpus: number | undefined): string => (vcpus === undefined ? '-' : String(vcpus))
 
-function freeOf({ limit, used }: VcpuQuota): number | undefined {
+/** vCPUs that the quota still allows, in table and document; undefined if limit or use is unknown. */
+function availableIn({ limit, used }: VcpuQuota): number | undefined {
   return limit === undefined || used === undefined ? undefined : Math.max(0, limit - used)
 }
 

@@ -205,7 +205,7 @@ function rowOf(option: RunOption, wish: RunNeeds, isUsable: boolean): Row {
     id: option.id ?? null,
     region: option.region,
     availability_zone: option.zone,
-    available_capacity: option.free,
+    available_capacity: option.room ?? null,
     start_date: iso(option.startsAtMs),
     usable_until: iso(option.usableUntilMs),
     expected_cost: option.costUsd === undefined ? null : Math.round(option.costUsd * 100) / 100,
@@ -275,12 +275,13 @@ function show(
 }
 
 function showOption(out: Output, option: RunOption): void {
-  const { kind, id, zone, free, startsAtMs, usableUntilMs, costUsd, shortMs } = option
+  const { kind, id, zone, room, startsAtMs, usableUntilMs, costUsd, shortMs } = option
   const { ultraCluster, efaInterfaces } = option
   out.line()
   out.line(out.paint.bold(`${KINDS[kind]} ${id ?? ''}`.trimEnd()))
   const until = usableUntilMs === undefined ? 'UTC, without end' : `until ${minute(usableUntilMs)} UTC`
-  out.line(`   ${zone}, room for ${free}, ${minute(startsAtMs)} ${until}`)
+  const fits = room === undefined ? 'room unknown until launch' : `room for ${room}`
+  out.line(`   ${zone}, ${fits}, ${minute(startsAtMs)} ${until}`)
   out.line(
     `   network: ${ultraCluster ? 'UltraCluster' : 'no UltraCluster'}, ${efaInterfaces} EFA interfaces`,
   )

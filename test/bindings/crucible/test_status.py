@@ -43,6 +43,15 @@ def seen(*documents):
     return [(one.attempt, one.backend, one.previous_backend) for each in documents for one in changes.of(each)]
 
 
+class TestLine(unittest.TestCase):
+    def test_a_waiting_job_has_its_place_in_the_line_with_its_message_also_in_a_list(self):
+        place = {"position": 2, "pool": "any backend"}
+        waiting = shown(state="pending", waiting=place, message="Queue: waiting, 2nd for any backend.")
+        self.assertEqual((2, "any backend"), (status_of(waiting).waiting.position, status_of(waiting).waiting.pool))
+        self.assertIn("2nd for any backend", str(status_of(waiting)))
+        self.assertIsNone(status_of(shown("spot", waiting=None)).waiting)
+
+
 class TestChanges(unittest.TestCase):
     def test_a_first_place_is_no_change(self):
         self.assertEqual([(0, None, None), (1, "local:spot", None)], seen(shown(), shown("spot")))

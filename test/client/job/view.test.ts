@@ -38,6 +38,33 @@ describe('a job joined from workflow, record and beat', () => {
     })
   })
 
+  it('says its place in the line with any message while it waits for a machine, and only then', () => {
+    const waiters = ['job-older', JOB].map((jobId, index) => ({
+      jobId,
+      sinceMs: NOW + index,
+      wish: 'w',
+      backends: ['local'],
+    }))
+    const line = 'Queue: waiting, 2nd for local. Older jobs with equal requests go first.'
+    const spec = { ...SPEC, backends: [{ backend: 'local' }] }
+    const waiting = { state: 'pending', reason: 'waiting-for-capacity' } as const
+    const seen = (given: object) => {
+      const { message, waiting: place } = joinView(
+        facts({ status: statusOf({ ...waiting, attempts: [], ...given }), spec, waiters, newest: undefined }),
+      )
+      return { message, position: place?.position }
+    }
+    expect(seen({ message: '0 of 1 slots free.' })).toEqual({
+      message: `0 of 1 slots free. ${line}`,
+      position: 2,
+    })
+    expect(seen({ message: 'Queue: waiting, 7th for local.' })).toEqual({ message: line, position: 2 })
+    expect(seen({ reason: 'quota', message: 'No quota.' })).toEqual({
+      message: 'No quota.',
+      position: undefined,
+    })
+  })
+
   it('says how to continue a job that ended before it was done', () => {
     const checkpoints = [{ id: '000000000040-2', step: 40, attempt: 2 }]
     const failed = statusOf({ state: 'failed', reason: 'workload-failed' })

@@ -104,6 +104,14 @@ class Checkpoints:
 
 
 @dataclass(frozen=True)
+class LinePlace:
+    """The place of a waiting job in its line: ``position`` 1 is the next one. ``pool`` names the machines that it waits for."""
+
+    position: int
+    pool: str
+
+
+@dataclass(frozen=True)
 class Attempt:
     """One placement of a job on a machine.
 
@@ -164,6 +172,7 @@ class Status:
         previous_backend: Where it was before, if it moved.
         attempt: Number of the attempt that ``backend`` belongs to; 0 before the first, None in a list while the store does not answer.
         attempts: Oldest first; at most the newest fifty. Empty in lists of jobs.
+        waiting: Place in the line of a job that waits for a machine; None for others.
         is_live: False if the workflow does not answer, and the values come from the record.
         document: Everything that the command line says.
     """
@@ -194,6 +203,7 @@ class Status:
     placement_reasons: Tuple[str, ...] = ()
     ui_url: Optional[str] = None
     is_live: bool = True
+    waiting: Optional[LinePlace] = None
     continuation: Optional[Continuation] = None
     document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 

@@ -36,8 +36,8 @@ class RunOption:
     id: Optional[str]
     region: str
     availability_zone: str
-    #: Instances with room.
-    available_capacity: int
+    #: Instances that a launch can get at `start_date`; None on demand, which is unknown until the launch.
+    available_capacity: Optional[int]
     #: Earliest start, ISO 8601 in UTC.
     start_date: Optional[str]
     #: The machines stay until then; None without end.
