@@ -101,7 +101,9 @@ export async function cancel(
     if (state === undefined) throw gone(jobId, undefined)
     if (state === 'cancelled') return { message: 'It is already cancelled.' }
     if (isFinal(state))
-      throw new CrucibleError('failed', `${jobId} cannot be cancelled: it is already over (${state}).`)
+      throw new CrucibleError('failed', `${jobId} cannot be cancelled: it is already over (${state}).`, {
+        hint: `See \`crucible show ${jobId}\`.`,
+      })
   }
   const hurried = isNow ? await tell(context, jobId, { name: CANCEL_NOW_UPDATE, args: [] }) : undefined
   try {
@@ -164,7 +166,9 @@ function unconfirmed(jobId: string, cause: unknown): CrucibleError {
 export async function whyUnknown(context: Context, jobId: string): Promise<CrucibleError> {
   const view = await recordedView(context, jobId)
   return view !== undefined && isFinal(view.state)
-    ? new CrucibleError('failed', `${jobId} is already over (${view.state}).`)
+    ? new CrucibleError('failed', `${jobId} is already over (${view.state}).`, {
+        hint: `To run it again: \`crucible submit --from ${jobId}\`.`,
+      })
     : gone(jobId, view)
 }
 

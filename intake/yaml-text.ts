@@ -64,7 +64,10 @@ export function readYaml(text: string, verbatim: readonly string[]): YamlText | 
     const [first, ...others] = troubles
     const told = [first!, ...others.filter(({ code }) => REMEDIES[code] !== undefined).slice(0, 4)]
     return {
-      faults: told.map(({ code, message, pos }) => ({ ...placeAt(pos[0]), ...wordsFor(code, message) })),
+      faults: told.map(({ code, message, pos }) => ({
+        ...placeAt(pos[0]),
+        ...wordsFor(code, message, text.slice(pos[0])),
+      })),
     }
   }
   const lost = faultOfLostKey(document, placeAt)
@@ -209,9 +212,10 @@ function lineTooDeep(text: string): number | undefined {
   return undefined
 }
 
-function wordsFor(code: string, message: string): { message: string; remedy: string } {
+function wordsFor(code: string, message: string, rest: string): { message: string; remedy: string } {
   const remedy = REMEDIES[code]
-  if (remedy !== undefined) return remedy
+  const [name = 'the field'] = /^[\w.-]+/.exec(rest) ?? []
+  if (remedy !== undefined) return { ...remedy, message: remedy.message.replace('NAME', name) }
   if (message.startsWith('Nested mappings are not allowed in compact'))
     return {
       message: 'the file is not YAML: a second colon follows on this line, or the next line is indented more',
@@ -227,8 +231,9 @@ function lower(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1)
 }
 
+/** Our words for errors of the parser, of which several are reported at once. NAME is the text at the place. */
 const REMEDIES: Readonly<Record<string, { message: string; remedy: string }>> = {
-  DUPLICATE_KEY: { message: 'the field appears twice', remedy: 'remove one of the two' },
+  DUPLICATE_KEY: { message: 'NAME appears twice', remedy: 'remove one of the two' },
   TAB_AS_INDENT: { message: 'a tab indents this line', remedy: 'indent with spaces' },
   MULTIPLE_DOCS: { message: 'a second document begins after ---', remedy: 'write one file per job' },
   TAG_RESOLVE_FAILED: { message: 'tags (!...) are not supported', remedy: 'remove it' },

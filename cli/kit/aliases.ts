@@ -86,6 +86,41 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   release: ['cancel', 'delete', 'end', 'stop'],
 }
 
+/** Options of other tools for our options. */
+const OPTIONS: Readonly<Record<string, readonly string[]>> = {
+  '--tail': ['-n', '--lines'],
+  '--limit': ['-n', '--max', '--last'],
+  '--json': ['-o', '--output', '--format'],
+  '--follow': ['--watch', '-w'],
+  '--duration': ['--time', '-t', '--walltime'],
+  '--interruptible': ['--spot', '--use-spot', '--preemptible'],
+  '--backend': ['--cloud', '--infra', '--partition', '-p', '--queue'],
+  '--env': ['-e'],
+  '--name': ['-J'],
+  '--cpus': ['-c', '--cpus-per-task'],
+  '--accelerator': ['--gpu-type'],
+  '--yes': ['-y', '--force'],
+  '--to': ['--backend', '--output', '-o'],
+  '--download': ['--output', '-o'],
+}
+
+/** The option of a command that was meant by another one. */
+export function optionMeant(option: string, options: readonly string[]): string | undefined {
+  return options.find((one) => OPTIONS[one]?.includes(option)) ?? nearest(option, options)
+}
+
+/** The option whose value people write as a further argument. */
+const VALUE_OPTIONS: Readonly<Record<string, string>> = {
+  list: '--state',
+  migrate: '--to',
+  why: '--decision',
+}
+
+/** The option that was meant by a further argument of a command. */
+export function optionOfSurplus({ name, word }: { name: string; word: string }): string | undefined {
+  return Object.hasOwn(VALUE_OPTIONS, name) ? `${VALUE_OPTIONS[name]!} ${word}` : undefined
+}
+
 /** The action that was meant by another word, if it is among the choices. */
 export function actionMeant(word: string, choices: readonly string[]): string | undefined {
   return choices.find((choice) => ACTIONS[choice]?.includes(word)) ?? nearest(word, choices)

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { TemporalServerErrorCode } from '../dev/temporal/errors'
 import { nearest } from '../../intake/nearest'
 import { isCoded } from '../../core/errors'
-import { actionMeant } from './aliases'
+import { actionMeant, optionMeant, optionOfSurplus } from './aliases'
 import { shellQuoted } from './shell'
 import { CrucibleError, toCrucibleError, type ErrorKind } from '../../client/errors'
 
@@ -57,8 +57,8 @@ function usageError(error: Error, { program, args, commands, pointerFor }: Comma
   const near = isUnknown
     ? nearest(name ?? '', names)
     : option === undefined
-      ? choiceMeant(what)
-      : nearest(option, longsOf(command))
+      ? (surplusMeant(what, command) ?? choiceMeant(what))
+      : optionMeant(option, longsOf(command))
   const meant = near === undefined ? '' : `Did you mean ${near}? `
   const ofScript = scriptArgumentsIn(args, option, command)
   const moved =
@@ -70,6 +70,13 @@ function choiceMeant(what: string): string | undefined {
   const [, rest] = /^unknown \w+ "(.*)$/.exec(what) ?? []
   const [word = '', choices] = rest?.split('". Allowed choices are ') ?? []
   return choices === undefined ? undefined : actionMeant(word, choices.split(', '))
+}
+
+function surplusMeant(what: string, command: Command | undefined): string | undefined {
+  const [, word] = /^unexpected argument "([^"]+)": /.exec(what) ?? []
+  return command === undefined || word === undefined
+    ? undefined
+    : optionOfSurplus({ name: command.name(), word })
 }
 
 const longsOf = (command: Command | undefined): string[] =>

@@ -86,7 +86,7 @@ export async function tell(
       const { count } = options
       if (count === undefined)
         throw new CrucibleError('usage', 'Number of machines to split off missing.', {
-          hint: 'Such as --count 2.',
+          hint: 'Write, for example, --count 2.',
         })
       await agree(cli, `Split ${plural(count, 'machine')} off ${id}?`, options)
       const split = { count, id: options.id }
@@ -122,7 +122,7 @@ async function extend(cli: Cli, { status }: ReservationView, options: Options): 
       'usage',
       'An extension needs its duration or its new end, and its highest price.',
       {
-        hint: 'Such as --for 1d --max-upfront 5000; with --until TIME instead, the command can be repeated.',
+        hint: 'Write, for example, --for 1d --max-upfront 5000; with --until TIME instead, the command can be repeated.',
       },
     )
   const { id, reservation } = status
@@ -139,7 +139,7 @@ async function resize(cli: Cli, { status }: ReservationView, options: Options): 
   const { count, until, maxSpend: spendMaxMicroUsd, share } = options
   if ([count, until, spendMaxMicroUsd, share].every((one) => one === undefined))
     throw new CrucibleError('usage', 'Nothing to change.', {
-      hint: 'Such as --count 4, --until 2027-01-31T18:00:00Z, --until never, --max-spend 500, or --share none.',
+      hint: 'Write, for example, --count 4, --until 2027-01-31T18:00:00Z, --until never, --max-spend 500, or --share none.',
     })
   const endsAtMs = until === 'never' ? null : until && instantOf(until, cli.now())
   const { id, reservation } = status

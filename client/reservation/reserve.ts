@@ -129,7 +129,7 @@ function checkedUrl(webhook: string): string {
     )
   if (/^https?:$/.test(protocol)) return webhook
   throw new CrucibleError('usage', 'The webhook is not a URL of http or https.', {
-    hint: 'Such as --notify https://hooks.example.com/crucible.',
+    hint: 'Write, for example, --notify https://hooks.example.com/crucible.',
   })
 }
 

@@ -135,10 +135,10 @@ describe('the available vCPUs of a quota', () => {
     const python = (await inPython(
       `Truffle(regions=["us-east-1"], fresh=True).quotas(${JSON.stringify(family)})`,
       'available_vcpus',
-    )) as unknown[]
+    )) as (number | null)[]
     undo()
     const table = columnOf(stdout, 'Available')
-    expect({ json: ofPlain(results).map(String), python: python.map((one) => String(one ?? '-')) }).toEqual({
+    expect({ json: ofPlain(results).map(String), python: python.map((one) => `${one ?? '-'}`) }).toEqual({
       json: table,
       python: table,
     })

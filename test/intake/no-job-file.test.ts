@@ -17,7 +17,7 @@ describe('a text that is no job file', () => {
       'import torch\n',
       '1:1: the file is not a mapping of fields to values. Write at least script: train.py, or run: and a command.',
     ],
-    ['run: a\nrun: b\n', '2:1: the field appears twice. Remove one of the two.'],
+    ['run: a\nrun: b\n', '2:1: run appears twice. Remove one of the two.'],
     ['run:\n\t- a\n', '2:1: a tab indents this line. Indent with spaces.'],
     ['run: a\n---\nrun: b\n', '2:1: a second document begins after ---. Write one file per job.'],
     ['run: !!python/object:os.system x\n', '1:6: tags (!...) are not supported. Remove it.'],

@@ -237,11 +237,13 @@ function wishOf(cli: Cli, options: Options): CapacityRequest {
   const at = (time: Deadline | undefined): number | undefined => time && instantOf(time, cli.now())
   if (type.length === 0)
     throw new CrucibleError('usage', 'Machine type missing.', {
-      hint: 'Such as --type p5.48xlarge --count 8.',
+      hint: 'Write, for example, --type p5.48xlarge --count 8.',
     })
   checkKind(options)
   if (kind === 'prepaid' && durationMs === undefined)
-    throw new CrucibleError('usage', 'Prepaid capacity needs a duration.', { hint: 'Such as --for 4d.' })
+    throw new CrucibleError('usage', 'Prepaid capacity needs a duration.', {
+      hint: 'Write, for example, --for 4d.',
+    })
   const wish: CapacityRequest = {
     backend,
     kind,

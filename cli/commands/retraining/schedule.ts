@@ -223,7 +223,7 @@ async function pause(
 async function backfill(cli: Cli, name: string, { from, to }: Options): Promise<void> {
   if (from === undefined) {
     throw new CrucibleError('usage', 'backfill needs the first day to run.', {
-      hint: 'Such as --from 2026-10-05.',
+      hint: 'Write, for example, --from 2026-10-05.',
     })
   }
   if (to !== undefined && to < from)
