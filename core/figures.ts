@@ -119,17 +119,17 @@ export function offerFault(offer: Offer): string | undefined {
   )
 }
 
-/** The first figure of a quote that cannot be one, in words. */
+/** Names the first invalid figure of a quote and its value. */
 export function quoteFault(quote: CapacityQuote): string | undefined {
   return faultIn(QUOTE, quote)
 }
 
-/** The first figure of a reservation that cannot be one, in words. */
+/** Names the first invalid figure of a reservation and its value. */
 export function ownedFault(owned: OwnedReservation): string | undefined {
   return faultIn(OWNED, owned)
 }
 
-/** The first limit of a rule that is no limit, in words. */
+/** Names the first invalid limit of a purchase rule and its value. */
 export function ruleFault(rule: PurchaseRule): string | undefined {
   return faultIn(RULE, rule)
 }

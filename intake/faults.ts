@@ -86,7 +86,7 @@ function lengthFault(value: unknown, most: string): Omit<Fault, 'path'> {
   return { message: `must be at most ${most}, but is ${show(value)}` }
 }
 
-/** Shows the value in a message that does not. */
+/** Adds the value to a message that does not show it. */
 function withValue(message: string, value: unknown): string {
   if (typeof value !== 'string') return message
   if (message.startsWith('is not ')) return `${quote(value)} ${message}`

@@ -125,7 +125,7 @@ function queryOf({ query = {} }: Request): string {
   return parts.length === 0 ? '' : `?${parts.join('&')}`
 }
 
-/** As AWS signs it. */
+/** Returns a text in the encoding that signatures of AWS use. */
 function escaped(text: string): string {
   return encodeURIComponent(text).replaceAll(
     /[!'()*]/g,

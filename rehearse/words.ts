@@ -5,7 +5,7 @@ export function countOf(count: number, one: string): string {
   return `${count} ${one}${count === 1 ? '' : 's'}`
 }
 
-/** A name with `*` for its numbers. */
+/** Returns a path in which `*` replaces each number. */
 export function templateOf(path: string): string {
   return path.replace(/\d+/g, '*')
 }

@@ -230,7 +230,7 @@ export async function* matchesOf(client: Client, filter: ListFilter): AsyncGener
   }
 }
 
-/** States that only an attempt's search attributes distinguish; a job's own show that an attempt is in progress. */
+/** States in which an attempt is in progress. The job's own search attributes do not distinguish them; those of the attempt do. */
 const UNDER_WAY: readonly JobState[] = ['provisioning', 'running']
 const isStateOfAttempts = (state: JobState): boolean => UNDER_WAY.includes(state)
 

@@ -95,7 +95,7 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
   )
 }
 
-/** Between reading the clock for the times of a request and sending it. */
+/** Longest time between reading the clock for the times of a request and sending that request. */
 const REQUEST_TAKES_MS = 30 * SECOND_MS
 
 /** Whether a repeated command means the same request, although `in 30 days` is then another instant. */

@@ -19,7 +19,7 @@ export function paceOf(told: Paced): Pace | null {
   return { steps: step - from.step, ms: atMs - from.atMs }
 }
 
-/** Where the measurement begins. */
+/** Returns the step and the time at which the measurement of the pace begins. */
 function firstStepOf({ firstStep, firstStepAtMs }: Paced): { step: number; atMs: number } | null {
   return firstStep == null || firstStepAtMs == null ? null : { step: firstStep, atMs: firstStepAtMs }
 }

@@ -139,7 +139,7 @@ export interface HoldOutcome {
 export interface JobInReservation {
   jobId: string
   attempt: number
-  /** Time until it is done; null if unknown. */
+  /** Time until the job is done; null if unknown. */
   left: LeftTime | null
   /** Accelerator that the remaining time refers to. */
   accelerator?: string

@@ -60,7 +60,7 @@ export interface CapacityPlan {
 
 /** Handling of a training for which its reservation is too short. @experimental */
 export interface OverrunRule {
-  /** Limit in all on extensions of the reservation, which are bought if they are cheaper than moving. */
+  /** Highest total cost of extensions of the reservation, which are bought if they are cheaper than moving. */
   extendMaxMicroUsd?: MicroUsd
   /** Backends on which the training otherwise continues from the newest checkpoint. */
   backends?: readonly BackendChoice[]

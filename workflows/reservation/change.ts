@@ -182,7 +182,7 @@ async function startPart(
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       taskQueue: ORCHESTRATOR_QUEUE,
       args: [{ ...part, carry }],
-      // The part outlives the reservation that it was split off.
+      // The part outlives the reservation from which it was split.
       parentClosePolicy: 'ABANDON',
       typedSearchAttributes: attributesOf({
         name: purpose ?? reservationId,

@@ -74,7 +74,7 @@ export class RetrainRun implements TroublePage {
   readonly input: Omit<RetrainInput, 'carry'>
   stop: Stop | undefined
   isStartedNow: boolean
-  /** A person is asked whether the model goes into production. */
+  /** Whether the run waits for a person to decide if the model goes into production. */
   isAsking = false
   /** The placement was checked; another one is checked again. */
   isChecked: boolean

@@ -14,9 +14,9 @@ export interface VcpuQuota {
   /** `P`, `G and VT`, `standard`, ... */
   family: string
   market: QuotaMarket
-  /** vCPUs; nothing if AWS does not say. */
+  /** Limit in vCPUs; undefined if AWS does not report it. */
   limit: number | undefined
-  /** vCPUs of running machines; nothing without the permission to list them. */
+  /** vCPUs of running machines; undefined without the permission to list them. */
   used: number | undefined
   /** The newest request for more, in words. */
   request?: string

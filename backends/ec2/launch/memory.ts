@@ -4,9 +4,9 @@ type Key = Parameters<typeof offerKey>[0]
 
 /** This process's memory of its own launches. Losing it costs a retry, never a machine. */
 export interface Memory {
-  /** A pool without capacity, in the provider's words. */
+  /** Records for a while that a pool has no capacity, in the provider's words. */
   missed(pool: Key, words: string, forMs: number): void
-  /** Why a pool recently had no capacity, if so. */
+  /** Returns the provider's words for a pool that recently had no capacity; undefined for other pools. */
   whyMissed(pool: Key): string | undefined
   /** Notes that the provider certainly refused the attempt's order, so that no machine exists. */
   refused(attemptId: string): void

@@ -79,7 +79,7 @@ const USD_PER_GB: Readonly<Record<string, number>> = {
 const TABLE_SOURCE: PriceSource = { kind: 'static', observedAtMs: Date.UTC(2026, 10, 22) }
 /** Price for a Region that the table lacks: the highest known one, of af-south-1, so that nothing costs more than planned. */
 const USD_PER_GB_OTHERWISE = 0.147
-/** Between these two it costs half. */
+/** Transfer between these two Regions costs half. */
 const NEAR: readonly string[] = ['us-east-1', 'us-east-2']
 const NEAR_USD_PER_GB = 0.01
 

@@ -4,11 +4,11 @@ export type { PolicyFacts } from './scopes'
 
 /** A permission that workers need, or that improves something. */
 export interface Permission {
-  /** As in policies. */
+  /** Name of the action, as policies write it. */
   action: string
-  /** All of them are needed. */
+  /** Scopes of the permission; each of them is needed. */
   scopes: readonly Scope[]
-  /** Without it an optional feature is missing. */
+  /** Only an optional feature needs the permission. */
   isOptional?: true
 }
 

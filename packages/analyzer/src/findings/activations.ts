@@ -100,7 +100,7 @@ function isRecomputed({ event }: ModelUse, { facts, known }: Context): boolean {
 interface Size {
   what: string
   value: number | undefined
-  /** Where it most often is. */
+  /** Interval that contains the size most often. */
   usual: Interval
   end: 'low' | 'high'
 }

@@ -145,7 +145,7 @@ function carriedAttributes(
     }
     if (isLearningRate(part) || isGradient(part)) continue
     const isLocal = isLoop ? !training.loop.before.has(root ?? '') : localsOf(node).has(root ?? '')
-    if (!isLocal) refuse(of.path, part, `changes ${part.text}, which is made outside the loop`)
+    if (!isLocal) refuse(of.path, part, `changes ${part.text}, which is created outside the loop`)
   }
   return found
 }

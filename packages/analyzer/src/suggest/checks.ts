@@ -95,12 +95,12 @@ function checkUses(program: Program, known: ReadonlySet<unknown>): void {
       refuseCall(event, 'takes from a sequence that begins outside the loop, whose place cannot be saved')
     for (const text of changedArguments(event))
       if (!isOwn(text, event, program))
-        refuseCall(event, `changes ${text} in place, which is made outside the loop`)
+        refuseCall(event, `changes ${text} in place, which is created outside the loop`)
     const { receiver } = event
     if (receiver === undefined) continue
     for (const each of alternatives(receiver)) checkUse(program, { event, receiver: each, known })
     if (isInPlace(event) && !isOwn(event.receiverText, event, program))
-      refuseCall(event, `may change ${event.receiverText}, which is made outside the loop`)
+      refuseCall(event, `may change ${event.receiverText}, which is created outside the loop`)
   }
 }
 

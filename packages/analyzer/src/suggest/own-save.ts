@@ -153,7 +153,7 @@ interface Position {
   isNext: boolean
 }
 
-/** Where the save holds the round. */
+/** Returns the place of the number of the round in what the program saves. */
 function positionOf({ training, isCounterRead }: LoopState, saved: OwnSave['saved']): Position | undefined {
   const { counter } = training
   if (counter === undefined) return undefined

@@ -24,9 +24,9 @@ import { Writing } from './writing'
 export interface Suggestion {
   /** `diff`: a change makes it resume. `resumes`: it does already. `refused`: no change is certain to be right. */
   outcome: 'diff' | 'resumes' | 'refused'
-  /** For `git apply` or `patch -p1` in the analyzed folder. */
+  /** The change as a patch for `git apply` or `patch -p1` in the analyzed folder. */
   diff: string | null
-  /** When the changed program saves. */
+  /** Says when the changed program saves. */
   saves: string | null
   /** Reason for the missing diff. */
   reasons: Reason[]
