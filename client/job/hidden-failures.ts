@@ -1,4 +1,5 @@
 /** Finds shell commands that go on, or end well, although a program of theirs has failed. */
+import { shellCommands, type ShellCommand } from '../../core/shell'
 
 /** Programs that do the work of a job: failures of `mkdir`, `rm` and the like are often ignored on purpose. */
 const WORK =
@@ -42,12 +43,12 @@ export function strictnessOf(shell: string): Strictness {
 
 /** Returns what hides a failure in commands, in clauses. */
 export function hiddenFailures(commands: string, shell: Strictness): string[] {
-  const parts = partsOf(commands.replaceAll('\\\n', ' '))
+  const parts = shellCommands(commands)
   const lastCommand = parts.findLastIndex(({ words: [first = ''] }) => !BLOCK_END.test(first))
   const isHandled = { background: WAITS.test(commands), others: EXITS.test(commands) }
   const found = new Set<string>()
   const state = { ...shell }
-  let pipe = { end: -1, after: '' as Part['after'] }
+  let pipe = { end: -1, after: '' as ShellCommand['after'] }
   let listEnd = -1
   for (const [index, part] of parts.entries()) {
     const { words } = part
@@ -72,11 +73,11 @@ export function hiddenFailures(commands: string, shell: Strictness): string[] {
 
 /** A program with its surroundings. */
 interface Place {
-  part: Part
+  part: ShellCommand
   /** The operator after its pipe. */
-  pipe: { after: Part['after'] }
+  pipe: { after: ShellCommand['after'] }
   /** The command after its pipe. */
-  next: Part | undefined
+  next: ShellCommand | undefined
   /** Whether commands follow its list (`&&`). */
   isMore: boolean
 }
@@ -100,13 +101,16 @@ function hiddenBy(
   return errexit ? undefined : 'errexit'
 }
 
-function pipeFrom(parts: readonly Part[], index: number): { end: number; after: Part['after'] } {
+function pipeFrom(
+  parts: readonly ShellCommand[],
+  index: number,
+): { end: number; after: ShellCommand['after'] } {
   const end = endOf(parts, index, '|')
   return { end, after: parts[end]!.after }
 }
 
 /** The last command that follows the one at the index by this operator alone. */
-function endOf(parts: readonly Part[], index: number, operator: Part['after']): number {
+function endOf(parts: readonly ShellCommand[], index: number, operator: ShellCommand['after']): number {
   let end = index
   while (parts[end]!.after === operator && end + 1 < parts.length) end++
   return end
@@ -153,66 +157,4 @@ function substituted(text: string): string[][] {
     .split(/\$\(|`/)
     .slice(1)
     .map((inner) => inner.trim().split(/\s+/))
-}
-
-/** A simple command, and the operator after it. */
-interface Part {
-  text: string
-  words: string[]
-  after: '' | '\n' | ';' | '&' | '&&' | '|' | '||'
-}
-
-/** Splits commands up to the first text for a program (`<<`). Quotes and `$(...)` stay parts of their words. */
-function partsOf(text: string): Part[] {
-  const parts: Part[] = []
-  let words: string[] = []
-  let word = ''
-  let start = 0
-  let quote = ''
-  let depth = 0
-  const endWord = (): void => {
-    if (word !== '') words.push(word)
-    word = ''
-  }
-  const endPart = (at: number, after: Part['after']): void => {
-    endWord()
-    if (words.length > 0) parts.push({ text: text.slice(start, at), words, after })
-    words = []
-    start = at + Math.max(1, after.length)
-  }
-  for (let at = 0; at < text.length; at++) {
-    const char = text[at]!
-    const isPlain = quote === '' && depth === 0
-    if (char === '\\' && quote !== "'") {
-      word += text.slice(at, at + 2)
-      at++
-    } else if (quote !== '' || char === '"' || char === "'") {
-      quote = quote === '' ? char : quote === char ? '' : quote
-      word += char
-    } else if (char === '(' && (depth > 0 || text[at - 1] === '$')) {
-      depth++
-      word += char
-    } else if (char === ')' && depth > 0) {
-      depth--
-      word += char
-    } else if (!isPlain) {
-      word += char
-    } else if (char === '#' && word === '') {
-      const end = text.indexOf('\n', at)
-      at = (end < 0 ? text.length : end) - 1
-    } else if (char === '<' && text[at + 1] === '<') {
-      break
-    } else if (char === '&' && (text[at - 1] === '>' || text[at + 1] === '>')) {
-      word += char
-    } else if (char === '&' || char === '|') {
-      const after = text[at + 1] === char ? (`${char}${char}` as '&&' | '||') : char
-      endPart(at, after)
-      at += after.length - 1
-    } else if (char === '\n' || char === ';') {
-      endPart(at, char)
-    } else if (char === ' ' || char === '\t') endWord()
-    else word += char
-  }
-  endPart(text.length, '')
-  return parts
 }

@@ -39,6 +39,65 @@ describe('a command', () => {
     expect(readCommands(command, files)[0]).toMatchObject({ entry, args })
   })
 
+  it.each([
+    ['cd sub && python3 train.py --x', 'sub/train.py', ['--x'], 'sub'],
+    ['cd sub; python train.py', 'sub/train.py', [], 'sub'],
+    ['cd ./sub/\npython train.py > log.txt 2>&1', 'sub/train.py', [], 'sub'],
+    ['cd sub && cd .. && python train.py', 'train.py', [], ''],
+    ['cd /app && python train.py', 'train.py', [], ''],
+    ['pushd sub && python train.py; popd', 'sub/train.py', [], 'sub'],
+    ['pushd sub; ls; popd; python train.py | tee log', 'train.py', [], ''],
+    ['(cd sub; python train.py --x)', 'sub/train.py', ['--x'], 'sub'],
+    ['( cd sub && python prepare.py ) && python train.py', 'train.py', [], ''],
+    ['cd sub && python -m pkg.train', 'sub/pkg/train.py', [], 'sub'],
+    ['cd sub && bash ../go.sh --x', 'sub/train.py', ['--x'], 'sub'],
+    ['bash sub/here.sh', 'sub/train.py', ['--here'], 'sub'],
+    ['make -C sub fit LR=0.1', 'sub/train.py', ['--lr', '0.1', '--n', '3'], 'sub'],
+    ['cd sub && make', 'sub/train.py', ['--all'], 'sub'],
+    ['env X=1 python train.py', 'train.py', [], ''],
+    ['uv run train.py --x', 'train.py', ['--x'], ''],
+    ['uv run --with torch python -u train.py --x', 'train.py', ['--x'], ''],
+    ['poetry run python train.py', 'train.py', [], ''],
+    ['conda run -n env --no-capture-output python train.py', 'train.py', [], ''],
+    ['uv run accelerate launch --num_processes 2 train.py', 'train.py', [], ''],
+    ['poetry run torchrun --standalone -m pkg.train', 'pkg/train.py', [], ''],
+    ['cat > note.md <<EOF\npython other.py\nEOF\npython train.py', 'train.py', [], ''],
+  ])('is followed to its program and folder: %s', (command, entry, args, folder) => {
+    const inFolders = project({
+      'train.py': '',
+      'other.py': '',
+      'pkg/train.py': '',
+      'sub/train.py': '',
+      'sub/pkg/train.py': '',
+      'go.sh': 'python train.py "$@"\n',
+      'sub/here.sh': 'cd "$(dirname "$0")"\npython train.py --here\n',
+      'sub/Makefile':
+        'N := 3\nall: data\n\t@python train.py --all\n\nfit:\n\tpython train.py --lr $(LR) \\\n\t  --n ${N}\n',
+    })
+    expect(readCommands(command, inFolders)[0]).toMatchObject({ entry, args, folder })
+  })
+
+  it('that changes the folder saves and reads its settings there', async () => {
+    const text = `import sys, os, yaml
+sys.path.append(os.path.join(os.path.dirname(__file__), '..'))
+from shared.net import net
+config = yaml.safe_load(open('config.yaml'))
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(config['epochs']):
+    opt.step()
+    torch.save(net.state_dict(), f"../out/{epoch}.pt")
+    torch.save(net.state_dict(), os.path.join(os.path.dirname(__file__), '../out/last.pt'))
+`
+    const files = project({
+      'sub/train.py': `import torch\n${text}`,
+      'sub/config.yaml': 'epochs: 7',
+      'shared/net.py': 'import torch\nnet = torch.nn.Linear(2, 2)\n',
+    })
+    const { findings, obstacles } = analyze(await parser(), { files, command: 'cd sub && python train.py' })
+    expect(obstacles).toEqual([])
+    expect([findings.epochs.value, findings.checkpointDirectory.value]).toEqual([7, 'out'])
+  })
+
   it('tells how many processes run, and the line of the script that says so', () => {
     expect(readCommands('bash run.sh', files)[0]).toMatchObject({
       processes: 2,

@@ -97,7 +97,7 @@ function readLaunch(
   { files, command }: { files: ProjectFiles; command: string },
   launch: Launch,
 ): Read {
-  const project = new Project(files, parser)
+  const project = new Project(files, parser, launch.folder)
   const run = followed(project, launch)
   const entry = project.source(launch.entry)
   if (entry === undefined) {

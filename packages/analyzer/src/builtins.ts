@@ -3,7 +3,7 @@ import { appendTo } from './containers'
 import { entryOf, memberOfClass, memberOfValue } from './members'
 import { truthOfGuards, type Frame, type Interpreter } from './interpreter'
 import { BRACES, filled, joinedPath } from './operators'
-import { CONFIGURATION_READERS, loaded } from './files'
+import { CONFIGURATION_READERS, loaded, parentOf } from './files'
 import { applyConfigurator } from './options/configurator'
 import {
   alternatives,
@@ -90,6 +90,14 @@ export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame):
       return event.positional.length > 1 ? joinedPath(event.positional) : first
     case 'os.path.basename':
       return lastName(first)
+    case 'os.path.dirname':
+      return parentOf(first)
+    case 'sys.path.append':
+    case 'sys.path.insert': {
+      const folder = textOf(event.positional.at(-1))
+      if (folder !== undefined) run.project.addFolder(folder)
+      return constant(null)
+    }
     case 'os.path.realpath':
     case 'os.path.normpath':
     case 'os.path.expanduser':

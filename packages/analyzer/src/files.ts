@@ -1,6 +1,7 @@
 /** Files that a program reads: configurations whose contents are known, and paths. */
 import type { Frame, Interpreter } from './interpreter'
-import { taintOf, textOf, type Value } from './values'
+import { folderOf } from './project'
+import { constant, taintOf, textOf, type Value } from './values'
 
 /** Functions that give the contents of a configuration file. */
 export const CONFIGURATION_READERS: ReadonlySet<string> = new Set([
@@ -29,3 +30,11 @@ export function openedPath(value: Value | undefined): Value | undefined {
 }
 
 const OPENING = new Set(['open', 'read', 'read_text', 'read_bytes'])
+
+/** The folder of a path. */
+export function parentOf(path: Value | undefined): Value | undefined {
+  const text = textOf(path)
+  if (text === undefined) return undefined
+  const isUp = text === '' || text === '.' || text.endsWith('..')
+  return constant(isUp ? `${text === '' ? '.' : text}/..` : folderOf(text), path)
+}

@@ -5,7 +5,7 @@
 import { MODELLED } from './names'
 import { isKnownPackage } from './packages'
 import type { Project } from './project'
-import { folderOf, joined } from './project'
+import { folderOf, joined, pathFrom } from './project'
 import type { SourceFile, SyntaxNode } from './syntax'
 import type { Guard, Loop } from './flow'
 import {
@@ -240,7 +240,8 @@ export class Interpreter {
   /** Runs a file's statements in a scope, as `exec` does. */
   execFile(path: string, frame: Frame): boolean {
     const source =
-      this.project.source(path) ?? this.project.source(joined(folderOf(frame.scope.file.path), path))
+      this.project.source(joined(this.project.folder, path)) ??
+      this.project.source(joined(folderOf(frame.scope.file.path), path))
     if (source === undefined) return false
     this.runBlock(source.root, { ...frame, scope: frame.scope.in(source) })
     return true
@@ -256,6 +257,7 @@ export class Interpreter {
     // The scope is registered before its statements run, so that a cycle of imports finds the names defined so far.
     this.#modules.set(source.path, scope)
     scope.put('__name__', constant(name))
+    scope.put('__file__', constant(pathFrom(this.project.folder, source.path)))
     const frame: Frame = {
       scope,
       loops: [],

@@ -1,5 +1,6 @@
 /** `value.name` */
 import { isContainer, membersOf } from './containers'
+import { parentOf } from './files'
 import type { Frame, Interpreter } from './interpreter'
 import { isTrainingArguments } from './options/dataclasses'
 import type { SyntaxNode } from './syntax'
@@ -49,6 +50,7 @@ export function memberOfValue(
       return members.reduce(either)
     }
     case 'constant':
+      if (name === 'parent' && typeof value.value === 'string') return parentOf(value) ?? unknown(value)
       return withTaint(extern(`${typeof value.value === 'string' ? 'str' : '?'}.${name}`, value), value)
     case 'function':
       return extern(`${value.definition.name}.${name}`, value)

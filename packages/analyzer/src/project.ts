@@ -29,12 +29,27 @@ const CHARACTERS_MAX = 4_000_000
 export class Project {
   readonly obstacles: Obstacle[] = []
   readonly #sources = new Map<string, SourceFile | undefined>()
+  /** Usual places of modules, in addition to the script's own folder, and those that the program adds. */
+  readonly #folders = new Set<string>()
   #characters = 0
 
   constructor(
     private readonly files: ProjectFiles,
     private readonly parser: PythonParser,
+    /** The folder in which the program runs. */
+    readonly folder = '',
   ) {}
+
+  /** Adds a folder, as the program names it, to the places of its modules. */
+  addFolder(path: string): void {
+    this.#folders.add(joined(this.folder, path))
+  }
+
+  #foldersFrom(file: string): string[] {
+    return [
+      ...new Set([folderOf(file), this.folder, joined(this.folder, 'src'), '', 'src', ...this.#folders]),
+    ]
+  }
 
   /** Python files that were read, in order. */
   get sources(): SourceFile[] {
@@ -89,8 +104,7 @@ export class Project {
   /** The file of a module, looked up next to the script and then in the project's folder. */
   moduleFile(name: string, from: string): string | undefined {
     const path = name.split('.').join('/')
-    const folders = [...new Set([folderOf(from), ...SOURCE_FOLDERS])]
-    for (const folder of folders) {
+    for (const folder of this.#foldersFrom(from)) {
       for (const candidate of [`${path}.py`, `${path}/__init__.py`]) {
         const file = joined(folder, candidate)
         if (this.files.read(file) !== undefined) return file
@@ -107,7 +121,7 @@ export class Project {
   /** Whether modules of this name are below a folder without `__init__.py`. */
   hasFolder(name: string, from: string): boolean {
     const path = name.split('.').join('/')
-    return [folderOf(from), ...SOURCE_FOLDERS].some((folder) => {
+    return this.#foldersFrom(from).some((folder) => {
       const prefix = `${joined(folder, path)}/`
       return this.files.list().some((file) => file.startsWith(prefix) && file.endsWith('.py'))
     })
@@ -115,7 +129,7 @@ export class Project {
 
   /** A configuration file as a value; `undefined` if it cannot be read. */
   data(path: string, from: string): Value | undefined {
-    for (const file of new Set([normal(path), joined(folderOf(from), path)])) {
+    for (const file of new Set([joined(this.folder, path), joined(folderOf(from), path)])) {
       const text = this.files.read(file)
       if (text === undefined) continue
       const ending = file.slice(file.lastIndexOf('.') + 1)
@@ -155,9 +169,6 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   toml: parseToml,
 }
 
-/** Usual places of modules of a project, in addition to the script's own folder. */
-const SOURCE_FOLDERS = ['', 'src']
-
 /** Data of a configuration file as a value. */
 export function valueOf(data: unknown): Value {
   if (data === undefined) return unknown()
@@ -183,6 +194,14 @@ export function folderOf(path: string): string {
 
 export function joined(folder: string, path: string): string {
   return normal(folder === '' ? path : `${folder}/${path}`)
+}
+
+/** A path of the project as a program in a folder of it names it. */
+export function pathFrom(folder: string, path: string): string {
+  const [from, to] = [folder, path].map((each) => each.split('/').filter((name) => name !== ''))
+  const common = from!.findIndex((name, at) => name !== to![at])
+  const shared = common === -1 ? from!.length : common
+  return [...from!.slice(shared).map(() => '..'), ...to!.slice(shared)].join('/') || '.'
 }
 
 /** Removes `.` and `..` from a path; a `..` above the project's folder stays, and names no file of it. */

@@ -1,7 +1,8 @@
 /** Shell texts: their simple commands, as words, with the variables that they set. */
+import { shellCommands } from '../../../core/shell'
 
 export interface Command {
-  /** Words as they are written, with `$` marked by its quotes. */
+  /** Words without their quotes, with `$` marked by them. */
   words: string[]
   /** The array that the words are assigned to: `ARGS=(--lr 0.1)`. */
   array: string | undefined
@@ -16,65 +17,39 @@ export type Variables = Map<string, string | readonly string[]>
 const QUOTED = '\u0001'
 const LITERAL = '\u0002'
 
-/** The simple commands of a shell text, as words. */
+/** The simple commands of a shell text, without redirections. */
 export function commandsOf(text: string): Command[] {
-  const commands: Command[] = []
-  let words: string[] = []
-  let array: string | undefined
-  let word = ''
-  let quote = ''
-  let hasWord = false
-  let line = 1
-  let started = 1
   const rows = text.split('\n')
-  const endWord = (): void => {
-    if (hasWord) words.push(word)
-    word = ''
-    hasWord = false
-  }
-  const endCommand = (): void => {
-    endWord()
-    if (words.length > 0 || array !== undefined)
-      commands.push({ words, array, line: started, text: rows[started - 1]!.trim() })
-    words = []
-    array = undefined
-  }
-  const add = (letters: string): void => {
-    if (!hasWord && words.length === 0) started = line
-    word += letters
-    hasWord = true
-  }
-  for (let at = 0; at < text.length; at += 1) {
-    const letter = text[at]!
-    if (letter === '\n') line += 1
-    if (quote !== '') {
-      if (letter === quote) quote = ''
-      else if (letter === '\\' && quote === '"' && at + 1 < text.length) word += literal(text[(at += 1)]!)
-      else word += letter !== '$' ? letter : quote === '"' ? QUOTED : LITERAL
-    } else if (letter === "'" || letter === '"') {
-      add('')
-      quote = letter
-    } else if (letter === '\\') {
-      at += 1
-      if (text[at] === '\n') line += 1
-      else add(literal(text[at] ?? ''))
-    } else if (letter === '#' && !hasWord) {
-      while (at + 1 < text.length && text[at + 1] !== '\n') at += 1
-    } else if (letter === '(' && word.endsWith('=') && array === undefined && words.length === 0) {
-      array = word.slice(0, -1)
-      word = ''
-      hasWord = false
-    } else if (letter === ')' && array !== undefined) endCommand()
-    else if (letter === '\n' && array !== undefined) endWord()
-    else if (letter === '\n' || letter === ';' || letter === '&' || letter === '|') endCommand()
-    else if (letter === ' ' || letter === '\t' || letter === '\r') endWord()
-    else add(letter)
-  }
-  endCommand()
-  return commands
+  return shellCommands(text).map(({ words: written, line }) => {
+    const [first = ''] = written
+    const array = written.length === 1 ? /^(\w+\+?)=\(([^]*)\)$/.exec(first) : null
+    const words = array === null ? written : shellCommands(array[2]!).flatMap((inner) => inner.words)
+    const plain = words.filter(
+      (word, at) => !REDIRECTION.test(word) && !OPEN_REDIRECTION.test(words[at - 1] ?? ''),
+    )
+    return { words: plain.map(unquoted), array: array?.[1], line, text: rows[line - 1]!.trim() }
+  })
 }
 
-const literal = (letter: string): string => (letter === '$' ? LITERAL : letter)
+/** `2>&1`, `>log`, and `>` before a name. */
+const REDIRECTION = /^(?:\d*|&)[<>](?!<)/
+const OPEN_REDIRECTION = /^(?:\d*|&)(?:>>?|<)$/
+
+/** A word without its quotes. */
+function unquoted(written: string): string {
+  let word = ''
+  let quote = ''
+  for (let at = 0; at < written.length; at += 1) {
+    const letter = written[at]!
+    if (letter === '\\' && quote !== "'" && at + 1 < written.length) {
+      at += 1
+      word += written[at] === '$' ? LITERAL : written[at]!
+    } else if (letter === quote) quote = ''
+    else if (quote === '' && (letter === '"' || letter === "'")) quote = letter
+    else word += letter !== '$' ? letter : quote === '"' ? QUOTED : quote === "'" ? LITERAL : '$'
+  }
+  return word
+}
 
 interface Shell {
   variables: Variables

@@ -1,5 +1,6 @@
 /** Where the program saves, and the options that make it continue from there. */
 import { openedPath } from '../files'
+import { joined } from '../project'
 import { argument, evidenceOf, isHuggingFaceTrainer, lastPart, nameOf, spelled, type Facts } from '../facts'
 import { joinedPath } from '../operators'
 import { isTrainingArguments } from '../options/dataclasses'
@@ -44,10 +45,13 @@ export interface Place {
 const UNKNOWN_PLACE: Place = { path: undefined, isFolder: true }
 
 /** The folder that holds everything that is saved while training. */
-export function findDirectory({ run }: Facts, saves: readonly Save[]): Findings['checkpointDirectory'] {
+export function findDirectory(
+  { run, launch }: Facts,
+  saves: readonly Save[],
+): Findings['checkpointDirectory'] {
   if (saves.length === 0) return notKnown<string>('nothing is saved while it trains')
   if (run.changesFolder) return notKnown<string>('it changes its working directory')
-  const folders = saves.map(folderOf)
+  const folders = saves.map((save) => folderOf(save, launch.folder))
   const [first, ...others] = folders
   if (first === undefined || others.includes(undefined))
     return notKnown<string>('the path is known only at run time')
@@ -66,7 +70,7 @@ const isOutside = ([first, ...others]: readonly string[]): boolean =>
   first !== undefined && (['', '~', '..'].includes(first) || first.includes(':') || others.includes('..'))
 
 /** Returns the names of a folder's path, as far as they are constant; `undefined` if nothing is known. */
-function folderOf(save: Save): string[] | undefined {
+function folderOf(save: Save, start: string): string[] | undefined {
   const place = placeOfSave(save)
   const text = pathText(place.path)
   if (text === undefined) return undefined
@@ -74,7 +78,9 @@ function folderOf(save: Save): string[] | undefined {
   const folders = place.isFolder ? names : names.slice(0, -1)
   const open = folders.findIndex((name) => /[{}$]/.test(name) || name.includes('os.environ['))
   if (open === 0) return undefined
-  return open === -1 ? folders : folders.slice(0, open)
+  const known = open === -1 ? folders : folders.slice(0, open)
+  const isRelative = known[0] !== '' && known[0] !== '~' && known[0]?.includes(':') !== true
+  return isRelative && start !== '' ? joined(start, known.join('/')).split('/').filter(Boolean) : known
 }
 
 function sharedLength(left: readonly string[], right: readonly string[]): number {
