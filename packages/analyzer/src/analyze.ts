@@ -117,8 +117,8 @@ function readLaunch(
   return { analysis: judged(project, { launch, facts }), facts }
 }
 
-function followed(project: Project, { args, entry, launcher }: Launch): Interpreter {
-  const run = new Interpreter({ project, args, entry, isLaunched: launcher !== 'python' }, READING)
+function followed(project: Project, { args, entry, launcher, processes }: Launch): Interpreter {
+  const run = new Interpreter({ project, args, entry, isLaunched: launcher !== 'python', processes }, READING)
   run.run()
   return run
 }

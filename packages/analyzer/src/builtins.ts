@@ -90,6 +90,8 @@ export function builtinResult(run: Interpreter, event: CallEvent, frame: Frame):
       return event.positional.length > 1 ? joinedPath(event.positional) : first
     case 'os.path.basename':
       return lastName(first)
+    case 'torch.distributed.get_world_size':
+      return run.processes === undefined ? undefined : constant(run.processes)
     case 'os.path.dirname':
       return parentOf(first)
     case 'sys.path.append':
@@ -265,12 +267,17 @@ function partial(run: Interpreter, event: CallEvent): Value | undefined {
 /** Set by launchers of several processes. */
 const LAUNCHER_VARIABLES = new Set(['RANK', 'LOCAL_RANK', 'WORLD_SIZE', 'SLURM_PROCID', 'SLURM_LOCALID'])
 
+/** Whether a variable is set; a launcher and Crucible set some that only they know. */
+export function isSet(run: Interpreter, name: string): boolean | undefined {
+  run.variables.add(name)
+  const isGiven = LAUNCHER_VARIABLES.has(name) ? run.isLaunched : name.startsWith('CRUCIBLE_')
+  return isGiven ? undefined : false
+}
+
 function environment(run: Interpreter, name: Value | undefined, fallback: Value | undefined): Value {
   const key = textOf(name) ?? ''
-  run.variables.add(key)
-  // Crucible sets these variables itself, the second one only after an interruption.
-  if ((LAUNCHER_VARIABLES.has(key) && run.isLaunched) || key.startsWith('CRUCIBLE_'))
-    return unknown(undefined, `os.environ[${key}]`)
+  // Crucible sets its variables itself, that of the checkpoint only after an interruption.
+  if (isSet(run, key) === undefined) return unknown(undefined, `os.environ[${key}]`)
   // The environment is usually empty; a launcher sets variables of its own.
   return { ...(fallback ?? unknown(undefined, `os.environ[${key}]`)) }
 }
@@ -287,6 +294,7 @@ function methodResult(event: CallEvent): Value | undefined {
       )
       return constant(null)
     }
+    if (each.kind === 'dict' && SAME_ENTRIES.has(method)) return each
     if (each.kind === 'dict' && method === 'update') {
       const entries = positional[0]?.kind === 'dict' ? positional[0].entries : event.named
       for (const [key, value] of entries) each.entries.set(key, value)
@@ -302,6 +310,9 @@ function methodResult(event: CallEvent): Value | undefined {
         return filled(each.value, BRACES, { items: positional, taint })
       }
       if (STRING_METHODS.has(method)) return each
+      const separator = textOf(positional[0])
+      if (method === 'split' && separator !== undefined && separator !== '' && positional.length === 1)
+        return list(each.value.split(separator).map((part) => constant(part, receiver)))
       if (method === 'isdigit') return constant(/^\d+$/.test(each.value), receiver)
       if (method === 'lower') return constant(each.value.toLowerCase(), receiver)
       if (method === 'upper') return constant(each.value.toUpperCase(), receiver)
@@ -339,6 +350,8 @@ function beginsOrEnds(
   )
 }
 
+/** Methods of configurations that give the same entries. */
+const SAME_ENTRIES = new Set(['to_dict', 'lock', 'unlock', 'copy_and_resolve_references'])
 const LIST_METHODS = new Set(['append', 'extend', 'add'])
 const STRING_METHODS = new Set(['strip', 'rstrip', 'lstrip', 'resolve', 'absolute', 'as_posix'])
 const SAME_OBJECT = new Set([
@@ -356,9 +369,14 @@ const SAME_OBJECT = new Set([
   'expanduser',
 ])
 
-/** Calls a function of the project without arguments, such as `get_config()` of a configuration file. */
-export function callPlain(run: Interpreter, value: Value | undefined, frame: Frame): Value | undefined {
+/** Calls a function of the project, such as `get_config()` of a configuration file. */
+export function callPlain(
+  run: Interpreter,
+  value: Value | undefined,
+  frame: Frame,
+  positional: readonly Value[] = [],
+): Value | undefined {
   return value?.kind === 'function'
-    ? run.callFunction(value, { positional: [], named: new Map(), frame })
+    ? run.callFunction(value, { positional, named: new Map(), frame })
     : undefined
 }

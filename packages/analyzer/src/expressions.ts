@@ -1,5 +1,6 @@
 /** Expressions: as much of their value as can be known without running them. */
 import { assignment, augmented } from './assignments'
+import { isSet } from './builtins'
 import { callNode } from './calls'
 import { comprehension } from './comprehensions'
 import { entryOf, memberOfValue, sliceOf } from './members'
@@ -194,6 +195,11 @@ function operation(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
     case 'comparison_operator': {
       const operators = node.children.filter(isToken)
       const values = parts(node).map(of)
+      const variable = textOf(values[0])
+      if (variable !== undefined && values[1]?.kind === 'extern' && values[1].name === 'os.environ') {
+        const isGiven = isSet(run, variable)
+        return isGiven === undefined ? unknown() : constant(isGiven === (operator === 'in'))
+      }
       if (values.length <= 2) return compare(operator, values[0] ?? unknown(), values[1] ?? unknown())
       // `0 < n < 5` is true if each of its comparisons is.
       return operators

@@ -127,6 +127,8 @@ export class Interpreter {
   readonly entry: string
   /** Whether a launcher of several processes starts it, which sets variables such as `RANK`. */
   readonly isLaunched: boolean
+  /** Processes on one machine, if the command says so. */
+  readonly processes: number | undefined
 
   constructor(
     {
@@ -134,13 +136,21 @@ export class Interpreter {
       args,
       entry,
       isLaunched,
-    }: { project: Project; args: readonly string[]; entry: string; isLaunched: boolean },
+      processes,
+    }: {
+      project: Project
+      args: readonly string[]
+      entry: string
+      isLaunched: boolean
+      processes: number | undefined
+    },
     private readonly reading: Reading,
   ) {
     this.project = project
     this.args = args
     this.entry = entry
     this.isLaunched = isLaunched
+    this.processes = processes
   }
 
   /** Constants at the top of the program's modules. */

@@ -3,7 +3,7 @@ import { evidenceOf, isCalled, lastPart, spelled, type Facts } from '../facts'
 import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings, type How } from '../report'
 import type { Guard } from '../flow'
 import type { SyntaxNode } from '../syntax'
-import { truthOf, type CallEvent, type Option, type Value } from '../values'
+import { textOf, truthOf, type CallEvent, type Option, type Value } from '../values'
 import type { Part } from './contents'
 import {
   findDirectory,
@@ -111,7 +111,9 @@ function findResume(
   isCounted: (load: Load) => boolean = () => true,
 ): Resume {
   const usable = saves.filter(({ truth, options }) => truth !== false || options.length > 0)
-  const loads = loadsOf(facts, usable).filter((load) => isCounted(load) && isOfEarlierRun(load, usable))
+  const loads = loadsOf(facts, usable).filter(
+    (load) => isCounted(load) && isOfEarlierRun(load, usable) && !isOfThisRun(facts, load, usable),
+  )
   if (loads.length === 0 || usable.length === 0) {
     const missing =
       usable.length === 0 ? ['no save is enough for a run to continue'] : ['no call restores a save']
@@ -187,6 +189,17 @@ const isUnexplained = (path: Value | undefined): boolean =>
   path.options.size === 0 &&
   path.origins.length === 0 &&
   !isGivenByCrucible(pathText(path))
+
+/** Whether the program has certainly written the file before it loads it, such as its best model for a test. */
+function isOfThisRun({ events }: Facts, { event, path }: Load, saves: readonly Save[]): boolean {
+  const text = textOf(path)
+  if (text === undefined || path!.options.size > 0) return false
+  const at = events.indexOf(event)
+  return saves.some((save) => {
+    const written = events.indexOf(save.event)
+    return written !== -1 && written < at && textOf(placeOfSave(save).path) === text
+  })
+}
 
 /** Whether a load belongs to an earlier run. Initial weights of the run, such as a pretrained backbone, are not its checkpoint. */
 function isOfEarlierRun(load: Load, saves: readonly Save[]): boolean {

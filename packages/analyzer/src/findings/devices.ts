@@ -36,13 +36,13 @@ export function findDevices(facts: Facts, known: Known, models: ModelsUsed): Dev
   const soft = facts.events.flatMap((event) =>
     mayUseGpu(event) && !isSwitchedOff(event) ? [evidenceOf(event)] : [],
   )
+  const styles = stylesOf(facts)
   const use = gpuUse(facts, {
     hard: [...stops, ...hard],
     soft,
-    heaviness: () => findHeaviness(facts, known, models),
+    heaviness: () => findHeaviness(facts, known, models) ?? HEAVY_STYLES.map((style) => styles.get(style)).find((place) => place !== undefined),
     isOther: cannotRun.value?.some((each) => each === 'tpu' || each === 'ipu') ?? false,
   })
-  const styles = stylesOf(facts)
   const isGpu = use.value !== 'none'
   return {
     gpuUse: use,
@@ -159,8 +159,9 @@ function needsCuda(event: CallEvent): boolean {
   return isCudaDevice(named.get('device')) && name.startsWith('torch.')
 }
 
-/** `accelerate launch` stops without a GPU if its settings are several GPUs or fp16. */
-function launchStops({ launch: { launcher, settings }, launchConfig }: Facts): Evidence[] {
+/** `deepspeed` stops without a GPU, and `accelerate launch` if its settings are several GPUs or fp16. */
+function launchStops({ launch: { launcher, settings, entry, from }, launchConfig }: Facts): Evidence[] {
+  if (launcher === 'deepspeed') return [from ?? { file: entry, line: 1, text: launcher }]
   if (launcher !== 'accelerate') return []
   const type = textOf(setting(launchConfig, 'distributed_type')) ?? ''
   const isMulti = ['MULTI_GPU', 'FSDP', 'DEEPSPEED'].includes(type) || settings.get('multi_gpu') === 'true'
@@ -207,6 +208,9 @@ function mayUseGpu({ name, method, argumentTexts }: CallEvent): boolean {
   )
 }
 
+/** Programs that divide their work among processes with a GPU each have much of it. */
+const HEAVY_STYLES = ['ddp', 'fsdp', 'deepspeed', 'pmap', 'sharding']
+
 /** Libraries that use a GPU if one is available. */
 const AUTOMATIC = ['lightning.Trainer', 'keras.', 'tensorflow.', 'jax.', 'flax.']
 
@@ -240,10 +244,20 @@ function stylesOf(facts: Facts): Map<string, Evidence> {
     if (decorator !== undefined)
       styles.set('pmap', { file: definition.file.path, line: decorator.line, text: decorator.text })
   }
+  const [ofLauncher, place] = styleOfLauncher(facts) ?? []
+  if (ofLauncher !== undefined && !styles.has(ofLauncher)) styles.set(ofLauncher, place!)
   if (styles.has('ddp')) styles.delete('dp')
   // Frameworks with their own launcher take their settings from it.
   if (styles.has('deepspeed')) styles.delete('accelerate')
   return styles
+}
+
+/** The style that the settings of `deepspeed` or `accelerate launch` choose for the program. */
+function styleOfLauncher({ launch, launchConfig }: Facts): [string, Evidence] | undefined {
+  const { launcher, from, entry, settings } = launch
+  if (launcher === 'deepspeed') return ['deepspeed', from ?? { file: entry, line: 1, text: launcher }]
+  const style = { DEEPSPEED: 'deepspeed', FSDP: 'fsdp' }[textOf(setting(launchConfig, 'distributed_type')) ?? '']
+  return style === undefined ? undefined : [style, { file: settings.get('config_file')!, line: 1, text: style }]
 }
 
 const STYLES: Readonly<Record<string, string>> = {
@@ -263,12 +277,18 @@ const STYLES: Readonly<Record<string, string>> = {
 
 function styleOf({ name, method, named }: CallEvent): string | undefined {
   if (name === 'lightning.Trainer' || name.endsWith('Fabric')) {
-    const strategy = textOf(named.get('strategy'))
+    const strategy = textOf(named.get('strategy') ?? named.get('distributed_backend')) ?? acceleratorStyle(named)
     if (strategy === undefined || strategy === 'auto') return undefined
     return ['fsdp', 'deepspeed', 'ddp', 'dp'].find((style) => strategy.startsWith(style))
   }
   if (name === 'deepspeed.initialize') return 'deepspeed'
   return STYLES[method]
+}
+
+/** Lightning before 1.5 takes the style as the accelerator. */
+function acceleratorStyle(named: CallEvent['named']): string | undefined {
+  const text = textOf(named.get('accelerator'))
+  return text?.startsWith('d') === true ? text : undefined
 }
 
 function multiGpu(facts: Facts, styles: ReadonlyMap<string, Evidence>, isGpu: boolean): Findings['multiGpu'] {

@@ -1,5 +1,5 @@
 /** Which libraries the program trains with, and how its options are given. */
-import { isCalled, isHuggingFaceTrainer, type Facts } from '../facts'
+import { evidenceOf, isCalled, isHuggingFaceTrainer, nameOf, type Facts } from '../facts'
 import { canonicalName } from '../names'
 import { CERTAIN, found, LIKELY, POSSIBLE, type Evidence, type Findings } from '../report'
 import type { Option, Value } from '../values'
@@ -41,7 +41,7 @@ const PACKAGES: readonly (readonly [string, string])[] = [
   ['stable_baselines3', 'stable-baselines3'],
 ]
 
-export function findFramework({ run, events, training }: Facts): Findings['framework'] {
+export function findFramework({ run, events, training, launch }: Facts): Findings['framework'] {
   const called = frameworksOf(events)
   const places = new Map<string, Evidence>()
   for (const [name, place] of run.imports) {
@@ -65,18 +65,24 @@ export function findFramework({ run, events, training }: Facts): Findings['frame
     places.delete('lightning')
   }
   const trainer = events.find(({ receiver }) => isHuggingFaceTrainer(receiver))
-  const transformers = places.get('transformers')
-  if (trainer !== undefined && transformers !== undefined) {
+  // The Trainer of TRL is named by its library.
+  if (trainer !== undefined && !nameOf(trainer.receiver).startsWith('trl.')) {
+    const place = places.get('transformers') ?? evidenceOf(trainer)
     places.delete('transformers')
-    places.set('transformers-trainer', transformers)
+    places.set('transformers-trainer', place)
   }
   if (places.has('trl') || places.has('peft')) places.delete('transformers')
+  if (launch.launcher === 'deepspeed' && !places.has('deepspeed')) places.set('deepspeed', startOf(launch))
   const names = [...places.keys()].sort()
   if (names.length === 0)
     return found<string[]>([], { confidence: POSSIBLE, missing: ['no known framework is imported'] })
   const isCertain = training.length > 0
   return found(names, { confidence: isCertain ? CERTAIN : LIKELY, evidence: [...places.values()] })
 }
+
+/** The place that names the program's launcher. */
+const startOf = ({ from, entry, launcher }: Facts['launch']): Evidence =>
+  from ?? { file: entry, line: 1, text: launcher }
 
 /** Frameworks that the program calls. */
 function frameworksOf(events: Facts['events']): ReadonlySet<string> {

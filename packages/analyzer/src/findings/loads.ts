@@ -90,6 +90,8 @@ function ownLoad(event: CallEvent): Load | undefined {
   if (name === 'torch.distributed.checkpoint.load')
     return { ...base, parts: contentsOf(argument(event, 'state_dict', 0), event.argumentTexts[0]) }
   if (name.startsWith('torch.distributed.checkpoint.state_dict.set_')) return distributedLoad(event)
+  if (name === 'safetensors.torch.load_model')
+    return { ...base, parts: new Set(['model']), path: argument(event, 'filename', 1) }
   if (method === 'load_weights') return { ...base, parts: new Set(['model']) }
   if (name.startsWith('keras.') && method === 'load_model')
     return { ...base, parts: new Set(['model', 'optimizer']) }

@@ -98,11 +98,14 @@ export function placeOf(event: CallEvent, path: Value | undefined): Place {
     return { path: argument(event, 'checkpoint_id', 1), isFolder: true }
   if (last.startsWith('save_checkpoint') && name.startsWith('flax.'))
     return { path: argument(event, 'ckpt_dir', 0), isFolder: true }
+  if (name.startsWith('tensorflow.train.Checkpoint()'))
+    return { path: argument(event, 'file_prefix', 0), isFolder: false }
   if (name.startsWith('keras.') && last === 'ModelCheckpoint')
     return { path: argument(event, 'filepath', 0), isFolder: false }
   if (name.startsWith('keras.') && last === 'BackupAndRestore')
     return { path: argument(event, 'backup_dir', 0), isFolder: true }
   if (isFabricCall(event)) return { path: argument(event, 'path', 0), isFolder: false }
+  if (name === 'safetensors.torch.save_model') return { path: argument(event, 'filename', 1), isFolder: false }
   if (isTrainingArguments(name)) return { path: argument(event, 'output_dir', 0), isFolder: true }
   const manager = constructionOf(receiver)
   if (manager?.name === 'timm.utils.CheckpointSaver')
@@ -170,6 +173,9 @@ export function placeOfLightning(trainer: CallEvent, callback: CallEvent | undef
     value !== undefined && constantOf(value) !== null
   const dirpath = callback === undefined ? undefined : argument(callback, 'dirpath', 0)
   if (isGiven(dirpath)) return folder(dirpath)
+  // Lightning before 1.0 takes a pattern of file names.
+  const filepath = callback?.named.get('filepath')
+  if (isGiven(filepath)) return { path: filepath, isFolder: false }
   // `Trainer(**settings)` may name anything.
   if ([trainer, callback].some((call) => call?.argumentTexts.some((text) => text.startsWith('*'))))
     return UNKNOWN_PLACE

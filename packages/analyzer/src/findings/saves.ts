@@ -32,6 +32,7 @@ const SAVERS: Readonly<Record<string, ReadonlySet<Part> | { object: number; name
   'torch.distributed.checkpoint.async_save': { object: 0, name: 'state_dict' },
   'torch.distributed.checkpoint.save_state_dict': { object: 0, name: 'state_dict' },
   'safetensors.torch.save_file': WEIGHTS,
+  'safetensors.torch.save_model': WEIGHTS,
   'joblib.dump': { object: 0 },
   'pickle.dump': { object: 0 },
   'cloudpickle.dump': { object: 0 },

@@ -203,6 +203,7 @@ function findGradientCheckpointing(
     const { name, method, named } = each
     if (isMegatronTraining(each)) return textOf(megatronOption(run, 'recompute_granularity')) === 'full'
     if (GRADIENT_CHECKPOINTING.has(method)) return true
+    if (QUANTIZED.has(method)) return constantOf(named.get('use_gradient_checkpointing')) !== false
     if (constantOf(named.get('gradient_checkpointing')) === true) return true
     return name === 'torch.utils.checkpoint.checkpoint' || name === 'jax.checkpoint' || name === 'jax.remat'
   })
@@ -218,6 +219,9 @@ const GRADIENT_CHECKPOINTING = new Set([
   'checkpoint_sequential',
   'set_grad_checkpointing',
 ])
+
+/** Functions of PEFT that turn gradient checkpointing on. Source: https://huggingface.co/docs/peft/developer_guides/quantization */
+const QUANTIZED = new Set(['prepare_model_for_int8_training', 'prepare_model_for_kbit_training'])
 
 function findLength(facts: Facts): Pick<Findings, 'epochs' | 'steps'> {
   const nothing = {

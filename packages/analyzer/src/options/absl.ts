@@ -45,10 +45,13 @@ function holder(value: Value): Value {
   return { options, origins, kind: 'dict', entries: new Map([['value', value]]) }
 }
 
-function configFile(run: Interpreter, path: unknown, frame: Frame): Value {
-  if (typeof path !== 'string') return unknown()
+/** The configuration of `settings.py`, or of `settings.py:large`, whose text is the argument of its function. */
+function configFile(run: Interpreter, given: unknown, frame: Frame): Value {
+  if (typeof given !== 'string') return unknown()
+  const [path = '', ...rest] = given.split(':')
   const name = path.split('/').join('.')
   const module = run.module(name.endsWith('.py') ? name.slice(0, -3) : name, frame.scope.file.root, frame)
   if (module.kind !== 'module') return unknown()
-  return callPlain(run, module.scope.names.get('get_config'), frame) ?? unknown()
+  const words = rest.length === 0 ? [] : [constant(rest.join(':'))]
+  return callPlain(run, module.scope.names.get('get_config'), frame, words) ?? unknown()
 }

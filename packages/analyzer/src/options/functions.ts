@@ -1,12 +1,15 @@
 /** `fire` and `typer.run`: options from the parameters of a function. */
 import type { Frame, Interpreter } from '../interpreter'
 import { parameterName, childAt } from '../syntax'
-import { unknown, type CallEvent, type FunctionDefinition, type Value } from '../values'
+import { dict, unknown, type CallEvent, type FunctionDefinition, type Value } from '../values'
 import { addOption } from './option'
 
 export function functionResult(run: Interpreter, event: CallEvent, frame: Frame): Value | undefined {
   const style = event.name === 'fire.Fire' ? 'fire' : event.name === 'typer.run' ? 'typer' : undefined
-  const [first] = event.positional
+  // Without an object, or with a dictionary of functions, the first word of the command names the function.
+  const [word = ''] = run.args
+  const [given = style === 'fire' ? dict(frame.scope.module.names) : undefined] = event.positional
+  const first = given?.kind === 'dict' ? given.entries.get(word) : given
   if (style === undefined || first?.kind !== 'function') return undefined
   run.style = style
   const named = parametersAsOptions(run, first.definition, frame)

@@ -75,7 +75,7 @@ export function hydraConfig(
   const config = composed(run, { folder, name })
   if (config === undefined) {
     run.lacksConfiguration = true
-    run.project.obstacle(file, call.line, `the configuration ${joined(folder, name)}.yaml was not found`)
+    run.project.obstacle(file, call.line, `the configuration ${joined(folder, withEnding(name))} was not found`)
     return unknown()
   }
   for (const arg of run.args) applyOverride(run, { config, arg, folder })
@@ -104,7 +104,7 @@ function changesFolder(config: Dict, version: Value | undefined): boolean {
   return version === undefined || (typeof base === 'string' && Number(base) < 1.2)
 }
 
-const withEnding = (name: string): string => (name.endsWith('.yaml') ? name : `${name}.yaml`)
+const withEnding = (name: string): string => (/\.ya?ml$/.test(name) ? name : `${name}.yaml`)
 
 function wordAfter(args: readonly string[], name: string): string | undefined {
   const at = args.indexOf(name)
