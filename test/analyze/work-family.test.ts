@@ -59,9 +59,8 @@ describe('the family of work', () => {
     expect(familyOf(training('model = torch.nn.Linear(9000, 9000)', MIXED)).value).toBeNull()
   })
 
-  it('is unknown for a network of its own layers, whose size nothing shows', () => {
-    const { value, missing } = familyOf(training(LSTM, MIXED))
-    expect({ value, missing }).toEqual({ value: null, missing: ['how large its model is'] })
+  it('is unsure for a network of its own layers, whose size nothing shows', () => {
+    expect(familyOf(training(LSTM, MIXED))).toMatchObject({ value: 'recurrent', confidence: 0.6 })
   })
 
   it('is unknown for steps too small to keep a GPU busy', () => {

@@ -1,6 +1,6 @@
 /** Assignments to names, attributes, entries, and several of them at once. */
 import { truthOfGuards, type Frame, type Interpreter } from './interpreter'
-import { calculate } from './operators'
+import { calculate, templateOf } from './operators'
 import { constantsAsOptions } from './options/configurator'
 import { childAt, childrenAt, isToken, parts, type SyntaxNode } from './syntax'
 import {
@@ -29,8 +29,9 @@ export function augmented(run: Interpreter, node: SyntaxNode, frame: Frame): Val
   const [left, right] = [run.evaluate(target, frame), run.evaluate(childAt(node, 'right')!, frame)]
   const operator = node.children.find(isToken)?.type ?? '+='
   const isCount = frame.loops.length > 0 || target.type === 'attribute'
+  const isText = textOf(left) !== undefined || templateOf(left) !== undefined
   const result =
-    left.kind === 'list' || !isCount
+    left.kind === 'list' || isText || !isCount
       ? calculate(operator.slice(0, -1), left, right)
       : unknown(taintOf(left, right))
   assign(run, { target, value: result }, frame)
@@ -81,8 +82,10 @@ export function assign(
       if (owner.kind === 'dict' && key !== undefined)
         owner.entries.set(key, settled(owner.entries.get(key), value, frame))
       // A key that only the run knows may be any of them.
-      else if (owner.kind === 'dict')
+      else if (owner.kind === 'dict') {
         for (const [each, before] of owner.entries) owner.entries.set(each, either(before, value))
+        if (owner.entries.size === 0) owner.entries.set('{}', unknown(value))
+      }
       return
     }
     case 'pattern_list':
@@ -119,6 +122,9 @@ function unpacked(value: Value, index: number): Value {
     return items.length === 0 ? unknown(value) : items.reduce(either)
   }
   if (value.kind !== 'made') return unknown(value)
+  const target = value.call.positional[1]
+  if (value.call.method === 'restore_checkpoint' && target?.kind === 'list')
+    return either(withTaint(target.items[index] ?? unknown(), value), unknown(value))
   const isPassedThrough = ['prepare', 'setup', 'initialize'].includes(value.call.method)
   return (isPassedThrough ? value.call.positional[index] : undefined) ?? unknown(value)
 }

@@ -210,8 +210,20 @@ function instantiate(run: Interpreter, { callee, node, given }: Call, frame: Fra
       for (const [key, value] of first.entries) instance.attributes.set(key, value)
   }
   const init = memberOfClass(definition, '__init__')
-  if (init?.kind === 'function') run.callFunction({ ...init, self: instance }, { ...given, frame })
+  if (init?.kind === 'function') {
+    run.callFunction({ ...init, self: instance }, { ...given, frame })
+    if (keepsItsArguments(init.definition.node))
+      for (const [key, value] of given.named)
+        if (!instance.attributes.has(key)) instance.attributes.set(key, value)
+  }
   return instance
+}
+
+/** Whether a constructor takes any named arguments, and goes over them: an object of settings. */
+function keepsItsArguments(init: SyntaxNode): boolean {
+  const [, rest, ...others] = childAt(init, 'parameters')?.children ?? []
+  const name = rest?.type === 'dictionary_splat_pattern' ? rest.text.slice(2) : undefined
+  return name !== undefined && others.length === 0 && init.text.includes(`${name}.items()`)
 }
 
 /** Acts like the generated constructor of a dataclass. */

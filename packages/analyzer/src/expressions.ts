@@ -215,7 +215,7 @@ function operation(run: Interpreter, node: SyntaxNode, frame: Frame): Value {
       if (guard.truth === undefined)
         return withTaint(either(yes, no), { options: guard.condition.options, origins: [] })
       const [taken, other] = guard.truth ? [yes, no] : [no, yes]
-      return withTaint(taken, taintOf(other, guard.condition))
+      return withTaint(taken, taintOf(guard.condition, other))
     }
     case 'subscript':
       return subscript(run, { value: of(childAt(node, 'value')), key: childAt(node, 'subscript')! }, frame)

@@ -4,7 +4,8 @@ import type { Frame, Interpreter } from './interpreter'
 import type { Loop } from './flow'
 import { childAt, nodesOf, type SyntaxNode } from './syntax'
 import { trains } from './training-steps'
-import { constant, list, numberOf, unknown, type Scope, type Value } from './values'
+import { templateOf } from './operators'
+import { constant, either, list, numberOf, textOf, unknown, type Scope, type Value } from './values'
 
 const NO_NAMES: ReadonlyMap<string, Value> = new Map()
 
@@ -33,7 +34,7 @@ export function loopAt(
 
 /** Longer lists are data. */
 const ITEMS_MAX = 8
-const LAYERS_MAX = 32
+const LAYERS_MAX = 64
 
 /**
  * Returns the items of a short list of objects, or of the entries of a dictionary of them; `undefined` if a loop over them is like any
@@ -50,10 +51,15 @@ export function itemsOf(iterated: Value): readonly Value[] | undefined {
     return itemsOf(counted)?.map((item, at) => list([constant(at), item]))
   const items = iterated.kind === 'list' ? iterated.items : (entriesOf(iterated) ?? pairsOf(iterated))
   if (items === undefined || items.length === 0 || items.length > ITEMS_MAX) return undefined
+  if (items.length <= PATHS_MAX && items.every(isPath)) return [items.reduce(either)]
   // Without conditions on the way, the only item is that of the only round.
   if (iterated.kind === 'list' && items.length === 1) return items
   return items.every(isObject) ? items : undefined
 }
+
+/** More paths in a list are data. */
+const PATHS_MAX = 4
+const isPath = (value: Value): boolean => (textOf(value) ?? templateOf(value))?.includes('/') === true
 
 const isObject = (value: Value): boolean =>
   value.kind === 'list'
@@ -116,7 +122,7 @@ export const buildsList = (body: SyntaxNode, scope: Scope): boolean => {
   )
 }
 
-const BUILDING = new Set(['append', 'extend', 'add_module', 'insert'])
+const BUILDING = new Set(['append', 'extend', 'add_module', 'insert', 'add_argument'])
 const LEAVING = new Set(['break_statement', 'continue_statement', 'return_statement'])
 
 function constantsIn(value: Value): readonly Value[] | undefined {
@@ -126,6 +132,8 @@ function constantsIn(value: Value): readonly Value[] | undefined {
     return value.items.every(isPlain) ? value.items : undefined
   }
   if (value.kind !== 'made') return undefined
+  const entries = entriesOf(value)
+  if (entries !== undefined) return constantsIn(list(entries))
   const { name, positional } = value.call
   if (name === 'range') {
     const [first, second, third] = positional.map(numberOf)

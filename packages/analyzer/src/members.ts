@@ -2,7 +2,7 @@
 import { isContainer, membersOf } from './containers'
 import { parentOf } from './files'
 import type { Frame, Interpreter } from './interpreter'
-import { isTrainingArguments } from './options/dataclasses'
+import { isSettings } from './options/dataclasses'
 import type { SyntaxNode } from './syntax'
 import {
   alternatives,
@@ -61,7 +61,7 @@ export function memberOfValue(
 
 /** An attribute of a library's settings, which are the arguments that it was made with. */
 const argumentOfSettings = ({ call }: Extract<Value, { kind: 'made' }>, name: string): Value | undefined =>
-  isTrainingArguments(call.name) ? call.named.get(name) : undefined
+  isSettings(call.name) ? call.named.get(name) : undefined
 
 const entryUnder = (entry: Value | undefined, { guards }: Frame): Value | undefined =>
   entry === undefined ? undefined : seenUnder(entry, guards)

@@ -40,6 +40,7 @@ export const MODELLED: ReadonlySet<string> = new Set([
   'orbax',
   'peft',
   'pytorch_lightning',
+  'sentence_transformers',
   'sklearn',
   'stable_baselines3',
   'tensorflow',

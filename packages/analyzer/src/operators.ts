@@ -38,9 +38,15 @@ export function calculate(operator: string, left: Value, right: Value): Value {
   // `folder + '/' + name`: the parts that only a run knows are holes of the text.
   if (operator === '+' && texts.some((text) => text !== undefined))
     return unknown(taint, `${texts[0] ?? '{}'}${texts[1] ?? '{}'}`)
+  // The share of one device, or of one process.
+  if (operator.startsWith('/') && right.kind === 'made' && COUNTS.has(right.call.method) && a !== undefined)
+    return constant(a, taint)
   if (operator === '/' && texts.some((text) => text !== undefined)) return joinedPath([left, right])
   return { ...unknown(taint), kind: 'unknown', like: left.kind === 'constant' ? right : left }
 }
+
+/** Functions that give the number of devices or processes. */
+const COUNTS = new Set(['device_count', 'get_world_size', 'local_device_count'])
 
 /** `%s`, `%03d` and `%(name)s`. */
 const PERCENT = /%(?:\([^()]*\))?[-+ #0-9.]*[a-z]/gi

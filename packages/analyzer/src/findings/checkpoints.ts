@@ -7,6 +7,7 @@ import { textOf, truthOf, type CallEvent, type Option, type Value } from '../val
 import type { Part } from './contents'
 import {
   findDirectory,
+  guardsOf,
   isGivenByCrucible,
   namesPlace,
   optionWords,
@@ -204,7 +205,7 @@ function isOfThisRun({ events }: Facts, { event, path }: Load, saves: readonly S
 /** Whether a load belongs to an earlier run. Initial weights of the run, such as a pretrained backbone, are not its checkpoint. */
 function isOfEarlierRun(load: Load, saves: readonly Save[]): boolean {
   if (load.truth === false && load.options.length === 0) return false
-  if (load.options.length > 0 || load.isWhole) return true
+  if (load.isWhole) return true
   const path = pathText(load.path)
   if (path === undefined || load.path === undefined) return true
   if (load.path.options.size > 0 || load.path.origins.length > 0) return true
@@ -326,7 +327,7 @@ function howToResume(
   const { load } = resume
   const option = optionToResume(facts, resume, saves)
   return {
-    option: option === undefined ? null : spelled(option, load.event.guards),
+    option: option === undefined ? null : spelled(option, guardsOf(load)),
     call: evidenceOf(load.event).text,
     isGiven:
       load.truth !== false && (option === undefined || option.given !== undefined || isPathGiven(load)),

@@ -40,7 +40,7 @@ export function findDevices(facts: Facts, known: Known, models: ModelsUsed): Dev
   const use = gpuUse(facts, {
     hard: [...stops, ...hard],
     soft,
-    heaviness: () => findHeaviness(facts, known, models) ?? HEAVY_STYLES.map((style) => styles.get(style)).find((place) => place !== undefined),
+    heaviness: () => findHeaviness(facts, known, models) ?? dividedWork(facts, styles),
     isOther: cannotRun.value?.some((each) => each === 'tpu' || each === 'ipu') ?? false,
   })
   const isGpu = use.value !== 'none'
@@ -208,8 +208,15 @@ function mayUseGpu({ name, method, argumentTexts }: CallEvent): boolean {
   )
 }
 
-/** Programs that divide their work among processes with a GPU each have much of it. */
-const HEAVY_STYLES = ['ddp', 'fsdp', 'deepspeed', 'pmap', 'sharding']
+/** Where the program divides its work among GPUs: it has much of it. */
+function dividedWork({ launch }: Facts, styles: ReadonlyMap<string, Evidence>): Evidence | undefined {
+  const { processes = 1, from, entry, launcher } = launch
+  if (processes > 1) return from ?? { file: entry, line: 1, text: launcher }
+  return [...styles].find(([style]) => DIVIDING_STYLES.has(style))?.[1]
+}
+
+/** Styles of programs that are written for several GPUs, unlike `DataParallel`, which takes one line. */
+const DIVIDING_STYLES = new Set(['ddp', 'fsdp', 'deepspeed', 'pmap', 'sharding'])
 
 /** Libraries that use a GPU if one is available. */
 const AUTOMATIC = ['lightning.Trainer', 'keras.', 'tensorflow.', 'jax.', 'flax.']
@@ -256,8 +263,12 @@ function stylesOf(facts: Facts): Map<string, Evidence> {
 function styleOfLauncher({ launch, launchConfig }: Facts): [string, Evidence] | undefined {
   const { launcher, from, entry, settings } = launch
   if (launcher === 'deepspeed') return ['deepspeed', from ?? { file: entry, line: 1, text: launcher }]
-  const style = { DEEPSPEED: 'deepspeed', FSDP: 'fsdp' }[textOf(setting(launchConfig, 'distributed_type')) ?? '']
-  return style === undefined ? undefined : [style, { file: settings.get('config_file')!, line: 1, text: style }]
+  const style = { DEEPSPEED: 'deepspeed', FSDP: 'fsdp' }[
+    textOf(setting(launchConfig, 'distributed_type')) ?? ''
+  ]
+  return style === undefined
+    ? undefined
+    : [style, { file: settings.get('config_file')!, line: 1, text: style }]
 }
 
 const STYLES: Readonly<Record<string, string>> = {
@@ -277,7 +288,8 @@ const STYLES: Readonly<Record<string, string>> = {
 
 function styleOf({ name, method, named }: CallEvent): string | undefined {
   if (name === 'lightning.Trainer' || name.endsWith('Fabric')) {
-    const strategy = textOf(named.get('strategy') ?? named.get('distributed_backend')) ?? acceleratorStyle(named)
+    const strategy =
+      textOf(named.get('strategy') ?? named.get('distributed_backend')) ?? acceleratorStyle(named)
     if (strategy === undefined || strategy === 'auto') return undefined
     return ['fsdp', 'deepspeed', 'ddp', 'dp'].find((style) => strategy.startsWith(style))
   }

@@ -22,13 +22,15 @@ function megatronLoad(event: CallEvent, { run }: Facts): Load[] {
   return option === undefined ? [] : wholeLoad(event, valueOfOption(option))
 }
 
-/** Boosting that continues with the trees of an earlier model; it knows its position if it asks for the rest only. */
+/** Boosting that continues with the trees of an earlier model, rather than with those that this run trained; it knows its position if it asks for the rest only. */
 function boosterLoad(event: CallEvent): Load[] {
   const model = event.named.get('xgb_model') ?? event.named.get('init_model')
   const isGiven =
     model !== undefined &&
     (isGivenByCrucible(pathText(model)) ||
-      alternatives(model).some((each) => each.kind === 'made' || each.origins.length > 0))
+      alternatives(model).some(
+        (each) => (each.kind === 'made' && each.call.method !== event.method) || each.origins.length > 0,
+      ))
   if (!isGiven) return []
   const rounds =
     argument(event, 'num_boost_round', 2) ?? constructionOf(event.receiver)?.named.get('n_estimators')

@@ -48,8 +48,9 @@ function everyOfCallback(callback: CallEvent): string | undefined {
 }
 
 export function callbackOf(event: CallEvent, name: string): CallEvent | undefined {
-  const given = event.named.get('callbacks')
-  const items = given?.kind === 'list' ? given.items : given === undefined ? [] : [given]
+  // Lightning before 1.2 takes the callback that saves separately.
+  const given = [event.named.get('callbacks'), event.named.get('checkpoint_callback')]
+  const items = given.flatMap((each) => (each?.kind === 'list' ? each.items : (each ?? [])))
   return items.map(constructionOf).find((call) => call !== undefined && lastPart(call.name) === name)
 }
 

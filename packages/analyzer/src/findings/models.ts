@@ -18,13 +18,16 @@ export function modelName(event: CallEvent): string | undefined {
   }
   if (name.startsWith('timm.') && method === 'create_model') return textOf(argument(event, 'model_name', 0))
   // Its classes, such as `ResNet`, are parts of models.
-  if (name.startsWith('torchvision.models.') && !name.includes('()')) return /^[a-z]/.test(method) ? method : undefined
+  if (name.startsWith('torchvision.models.') && !name.includes('()'))
+    return /^[a-z]/.test(method) ? method : undefined
   if (
     name.startsWith('keras.applications.') &&
     method.charAt(0) === method.charAt(0).toUpperCase() &&
     !name.includes('()')
   )
     return method
+  if (name === 'sentence_transformers.SentenceTransformer')
+    return textOf(argument(event, 'model_name_or_path', 0))
   if (name === 'torch.hub.load') return textOf(event.positional[1])
   if (name.startsWith('trl.') && name.endsWith('Trainer')) return textOf(event.named.get('model'))
   return undefined
@@ -67,7 +70,8 @@ function dataName(event: CallEvent): string | undefined {
   if (name.startsWith('torchvision.datasets.') || name.startsWith('torchaudio.datasets.'))
     return name.includes('()') ? undefined : lastPart(name)
   if (name === 'datasets.load_dataset') return known(event, event.positional[0])
-  if (name === 'tensorflow_datasets.load' || name === 'tensorflow_datasets.builder') return known(event, argument(event, 'name', 0))
+  if (name === 'tensorflow_datasets.load' || name === 'tensorflow_datasets.builder')
+    return known(event, argument(event, 'name', 0))
   if (method === 'load_data' && name.startsWith('keras.datasets.')) return name.split('.').at(-2)
   if (name.startsWith('sklearn.datasets.')) return method
   if (FILE_READERS.has(name)) return textOf(event.positional[0])

@@ -1,11 +1,13 @@
 /** Where the program saves, and the options that make it continue from there. */
 import { openedPath } from '../files'
+import type { Guard } from '../flow'
 import { joined } from '../project'
 import { argument, evidenceOf, isHuggingFaceTrainer, lastPart, nameOf, spelled, type Facts } from '../facts'
 import { joinedPath } from '../operators'
 import { isTrainingArguments } from '../options/dataclasses'
 import { CERTAIN, found, notKnown, type Findings } from '../report'
 import {
+  alternatives,
   constant,
   constantOf,
   constructionOf,
@@ -71,11 +73,22 @@ const isOutside = ([first, ...others]: readonly string[]): boolean =>
 
 /** Returns the names of a folder's path, as far as they are constant; `undefined` if nothing is known. */
 function folderOf(save: Save, start: string): string[] | undefined {
-  const place = placeOfSave(save)
-  const text = pathText(place.path)
+  const { path, isFolder } = placeOfSave(save)
+  const folders = (path === undefined ? [] : alternatives(path)).map((each) =>
+    folderIn(pathText(each), { isFolder, start }),
+  )
+  return folders.length === 0 || folders.includes(undefined)
+    ? undefined
+    : folders.reduce((left, right) => left!.slice(0, sharedLength(left!, right!)))
+}
+
+function folderIn(
+  text: string | undefined,
+  { isFolder, start }: { isFolder: boolean; start: string },
+): string[] | undefined {
   if (text === undefined) return undefined
   const names = text.split('/').filter((name, at) => name !== '.' && (name !== '' || at === 0))
-  const folders = place.isFolder ? names : names.slice(0, -1)
+  const folders = isFolder ? names : names.slice(0, -1)
   const open = folders.findIndex((name) => /[{}$]/.test(name) || name.includes('os.environ['))
   if (open === 0) return undefined
   const known = open === -1 ? folders : folders.slice(0, open)
@@ -105,7 +118,8 @@ export function placeOf(event: CallEvent, path: Value | undefined): Place {
   if (name.startsWith('keras.') && last === 'BackupAndRestore')
     return { path: argument(event, 'backup_dir', 0), isFolder: true }
   if (isFabricCall(event)) return { path: argument(event, 'path', 0), isFolder: false }
-  if (name === 'safetensors.torch.save_model') return { path: argument(event, 'filename', 1), isFolder: false }
+  if (name === 'safetensors.torch.save_model')
+    return { path: argument(event, 'filename', 1), isFolder: false }
   if (isTrainingArguments(name)) return { path: argument(event, 'output_dir', 0), isFolder: true }
   const manager = constructionOf(receiver)
   if (manager?.name === 'timm.utils.CheckpointSaver')
@@ -206,9 +220,15 @@ function configuredFolder(callbacks: Value | undefined): Place | undefined {
   return undefined
 }
 
+/** The conditions on the way to a load, and to the call that reads its file. */
+export const guardsOf = ({ event, source }: Load): readonly Guard[] => [
+  ...event.guards,
+  ...(source?.guards ?? []),
+]
+
 /** An option and its value for the shell; `undefined` if its value is not known. */
 export function optionWords(facts: Facts, load: Load, option: Option): string | undefined {
-  const text = spelled(option, load.event.guards)
+  const text = spelled(option, guardsOf(load))
   if (text !== option.name) return text
   const initial = constantOf(option.default)
   if (option.isFlag) return initial === true ? undefined : flagWords(facts, option)

@@ -30,14 +30,18 @@ export function findWorkFamily(facts: Facts, known: OtherFindings, used: ModelsU
   const [kind] = kinds
   if (kind === undefined || kind === 'mixed' || kinds.size > 1)
     return notKnown<WorkFamily>('what kind of model it trains')
-  if (used.models.length === 0 && used.unknown.length === 0)
-    return notKnown<WorkFamily>('how large its model is')
+  const isSized = used.models.length > 0 || used.unknown.length > 0
+  if (!isSized && known.gpuUse.value === 'optional') return notKnown<WorkFamily>('how large its model is')
   if (isSmall(facts, known.batchSize.value, used))
     return notKnown<WorkFamily>('its steps are too small to keep a GPU busy')
   if (precision === 'fp32' && !usesTf32(facts, kind))
     return notKnown<WorkFamily>('training in fp32 without TF32 was not measured')
   return found<WorkFamily>(precision === 'fp32' ? 'fp32' : kind, {
-    confidence: Math.min(known.precision.confidence, ...signs.map(({ confidence }) => confidence)),
+    confidence: Math.min(
+      isSized ? CERTAIN : POSSIBLE,
+      known.precision.confidence,
+      ...signs.map(({ confidence }) => confidence),
+    ),
     evidence: [...signs.map(({ event }) => evidenceOf(event)), ...known.precision.evidence],
   })
 }
@@ -97,16 +101,18 @@ function signOfModel(event: CallEvent): Sign[] {
     return [
       { kind: OTHERS.some((word) => text.includes(word)) ? 'mixed' : 'transformer', confidence: OWN, event },
     ]
+  if (name !== undefined && event.name.startsWith('sentence_transformers.'))
+    return [{ kind: 'transformer', confidence: OWN, event }]
   if (name === undefined || !isOfPictures(event)) return []
   const isConvolutional = CONVOLUTIONAL.some((word) => text.startsWith(word))
   return [{ kind: isConvolutional ? 'convolution' : 'mixed', confidence: OWN, event }]
 }
 
 /** Models of text of the library transformers; nearly all are transformers, and the others say so. */
-const HEADS = ['AutoModelForCausalLM', 'AutoModelForSequenceClassification', 'AutoModelForMaskedLM'].concat([
-  'AutoModelForTokenClassification',
-  'AutoModelForQuestionAnswering',
-  'AutoModelForSeq2SeqLM',
+const HEADS = ['ForCausalLM', 'ForSequenceClassification', 'ForMaskedLM', 'ForTokenClassification'].concat([
+  'ForQuestionAnswering',
+  'ForSeq2SeqLM',
+  'ForConditionalGeneration',
 ])
 const OTHERS = ['mamba', 'rwkv', 'recurrent', 'jamba', 'xlstm', 'zamba']
 

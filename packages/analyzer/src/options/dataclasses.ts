@@ -105,7 +105,7 @@ function argumentsOfBase(
         ? type.definition.bases.find(({ kind }) => kind === 'extern')
         : undefined
   const result = new Map<string, Value>()
-  if (base?.kind !== 'extern' || !isTrainingArguments(base.name)) return result
+  if (base?.kind !== 'extern' || !isSettings(base.name)) return result
   if (config?.kind === 'dict') for (const [key, value] of config.entries) result.set(key, value)
   for (const arg of run.args) {
     const name = arg.split('=')[0]!
@@ -116,7 +116,7 @@ function argumentsOfBase(
     result.set(key, addOption(run, { names: [name], key, default: unknown(), at: event }))
   }
   const resume = 'resume_from_checkpoint'
-  if (!result.has(resume))
+  if (!result.has(resume) && isTrainingArguments(base.name))
     result.set(
       resume,
       addOption(run, {
@@ -128,6 +128,10 @@ function argumentsOfBase(
     )
   return result
 }
+
+/** Classes of Hugging Face's libraries whose attributes are given by options and files. */
+export const isSettings = (name: string): boolean =>
+  isTrainingArguments(name) || name === 'trl.ModelConfig' || name === 'trl.ScriptArguments'
 
 /** Classes of Hugging Face's libraries that hold the settings of a Trainer. */
 export function isTrainingArguments(name: string): boolean {

@@ -75,7 +75,11 @@ export function hydraConfig(
   const config = composed(run, { folder, name })
   if (config === undefined) {
     run.lacksConfiguration = true
-    run.project.obstacle(file, call.line, `the configuration ${joined(folder, withEnding(name))} was not found`)
+    run.project.obstacle(
+      file,
+      call.line,
+      `the configuration ${joined(folder, withEnding(name))} was not found`,
+    )
     return unknown()
   }
   for (const arg of run.args) applyOverride(run, { config, arg, folder })
