@@ -56,7 +56,9 @@ export function assign(
   switch (target.type) {
     case 'identifier': {
       const before = frame.scope.names.get(target.text)
-      frame.scope.put(target.text, settled(before, value, frame))
+      const isOwn = !frame.scope.elsewhere.has(target.text)
+      const guards = isOwn ? frame.guards.slice(frame.guardsOfCaller) : frame.guards
+      frame.scope.put(target.text, settled(before, value, { ...frame, guards }))
       return
     }
     case 'attribute': {

@@ -102,6 +102,7 @@ export function callFunction(
     ...frame,
     scope,
     loopsOfCaller: frame.loops.length,
+    guardsOfCaller: frame.guards.length,
     within: [...frame.within, definition.name],
     stack: [...frame.stack, definition],
     self: receiver,

@@ -37,6 +37,8 @@ export interface Frame {
   /** How many of the loops are around the call of the function, which its `return` does not leave. */
   loopsOfCaller: number
   guards: readonly Guard[]
+  /** How many of the conditions are around the call of the function, which its own names do not depend on. */
+  guardsOfCaller: number
   within: readonly string[]
   /** Functions being followed, against recursion. */
   stack: readonly FunctionDefinition[]
@@ -273,6 +275,7 @@ export class Interpreter {
       loops: [],
       loopsOfCaller: 0,
       guards: [],
+      guardsOfCaller: 0,
       within: [],
       stack,
       self: undefined,

@@ -2,7 +2,7 @@
 import { HOOK } from '../calls'
 import { openedPath } from '../files'
 import { argument, isCalled, nameOf, type Facts } from '../facts'
-import { truthOf, type CallEvent, type Option, type Taint, type Value } from '../values'
+import { taintOf, truthOf, type CallEvent, type Option, type Taint, type Value } from '../values'
 import { argumentNode, contentsOf, itemsOf, partOfName, roleOf, type Part } from './contents'
 import { impliedLoads } from './implied-loads'
 import { situation, WHOLE, type Load, type Situation } from './load'
@@ -121,7 +121,9 @@ function distributedLoad(event: CallEvent): Load | undefined {
 /** `optimizer.load_state_dict(checkpoint['optimizer'])`, `estimator.__setstate__(checkpoint['estimator'])` */
 function stateDictLoad(event: CallEvent): Load | undefined {
   const [value] = event.positional
-  const origin = value?.origins.find(({ call }) => LOADERS.has(call.method))
+  // A new dictionary with the entries of a loaded one.
+  const { origins } = value?.kind === 'dict' ? taintOf(value, ...value.entries.values()) : taintOf(value)
+  const origin = origins.find(({ call }) => LOADERS.has(call.method))
   if (origin === undefined || origin.call.method === 'load_state_dict_from_url') return undefined
   const role = roleOf(event.receiver, event.receiverText)
   return {
