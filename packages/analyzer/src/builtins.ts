@@ -313,6 +313,7 @@ function methodResult(event: CallEvent): Value | undefined {
       const separator = textOf(positional[0])
       if (method === 'split' && separator !== undefined && separator !== '' && positional.length === 1)
         return list(each.value.split(separator).map((part) => constant(part, receiver)))
+      if (method === 'joinpath') return joinedPath([each, ...positional])
       if (method === 'isdigit') return constant(/^\d+$/.test(each.value), receiver)
       if (method === 'lower') return constant(each.value.toLowerCase(), receiver)
       if (method === 'upper') return constant(each.value.toUpperCase(), receiver)

@@ -171,7 +171,8 @@ export function optionsOf(event: CallEvent): Option[] {
 
 /** An option as a user gives it: `--resume`, `--init_from=resume`. */
 export function spelled(option: Option, guards: readonly Guard[]): string {
-  const wanted = guards.find(({ wants }) => wants?.option === option && wants.value !== undefined)?.wants?.value
+  const wanted = guards.find(({ wants }) => wants?.option === option && wants.value !== undefined)?.wants
+    ?.value
   const value = constantOf(wanted)
   return value === undefined || value === null || typeof value === 'boolean'
     ? option.name

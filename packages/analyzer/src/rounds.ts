@@ -11,9 +11,11 @@ export function endOf(loop: Loop): number | undefined {
   const [first, second] = range.positional
   // The start is that of a run that does not resume, which is the lowest.
   const starts = second === undefined ? [] : alternatives(first!).flatMap((each) => numberOf(each) ?? [])
-  const start = starts.length === 0 ? 0 : Math.min(...starts)
   const end = numberOf(second ?? first)
-  // `range(1, n + 1)` has n rounds.
+  // `range(1, n + 1)` has n rounds, and `range(first, n + 1)` too, whatever a checkpoint says.
+  const isUnknown = second !== undefined && starts.length === 0
+  const lowest = isUnknown && /\+ *1$/.test(range.argumentTexts[1] ?? '') ? 1 : 0
+  const start = starts.length === 0 ? lowest : Math.min(...starts)
   return end === undefined ? undefined : end - (start === 1 ? 1 : 0)
 }
 

@@ -156,6 +156,8 @@ function needsCuda(event: CallEvent): boolean {
   if (name.endsWith('TrainingArguments') || name.startsWith('trl.'))
     return constantOf(named.get('fp16')) === true
   if (name.endsWith('BitsAndBytesConfig')) return true
+  // Source: https://huggingface.co/docs/accelerate/package_reference/accelerator (fp16 mixed precision requires a GPU)
+  if (name.endsWith('Accelerator')) return textOf(named.get('mixed_precision')) === 'fp16'
   return isCudaDevice(named.get('device')) && name.startsWith('torch.')
 }
 

@@ -27,9 +27,18 @@ export function findHeaviness(facts: Facts, known: Known, used: ModelsUsed): Evi
   return model === undefined ? evidence[0] : evidenceOf(model.event)
 }
 
+/** Names of the number of batches in a step. */
+const ACCUMULATION = [
+  'gradient_accumulation_steps',
+  'gradient_accumulate_every',
+  'grad_accum_steps',
+  'accumulation_steps',
+  'accum_steps',
+]
+
 function samplesOfRun(facts: Facts, { data, epochs, steps, batchSize }: Known): number {
   if (steps.value !== null && steps.value > 0)
-    return steps.value * (batchSize.value ?? 1) * (namedNumber(facts, ['gradient_accumulation_steps']) ?? 1)
+    return steps.value * (batchSize.value ?? 1) * (namedNumber(facts, ACCUMULATION) ?? 1)
   const sizes = (data.value ?? [])
     .map((name) => DATA_SAMPLES[name] ?? USUAL_SAMPLES[name])
     .filter((size) => size !== undefined)

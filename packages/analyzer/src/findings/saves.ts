@@ -217,9 +217,10 @@ function hasName(text: string, name: string): boolean {
 const isNameLetter = (letter: string): boolean =>
   letter === '_' || (letter >= '0' && letter <= '9') || letter.toLowerCase() !== letter.toUpperCase()
 
-/** Whether a loop is over epochs: training calls are in a loop inside it. */
-export function isOuter(id: number, facts: Facts): boolean {
-  return facts.training.some(({ event }) => {
+/** Whether a loop is over epochs: steps of the optimizer are in a loop inside it, in which gradients may be accumulated. */
+export function isOuter(id: number, { training }: Facts): boolean {
+  const steps = training.filter(({ event }) => event.method === 'step')
+  return (steps.length > 0 ? steps : training).some(({ event }) => {
     const at = event.loops.findIndex((loop) => loop.id === id)
     return at !== -1 && at < event.loops.length - 1
   })

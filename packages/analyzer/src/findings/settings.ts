@@ -157,6 +157,7 @@ function batchOf(event: CallEvent): number | undefined {
     if (isForTest(event)) return undefined
     return numberOf(named.get('batch_size') ?? (method === 'DataLoader' ? event.positional[1] : undefined))
   }
+  if (/_dataset_from_\w+$/.test(method) && !isForTest(event)) return numberOf(named.get('batch_size'))
   if (method === 'batch' && event.receiver !== undefined && !name.startsWith('dict'))
     return numberOf(event.positional[0])
   return undefined

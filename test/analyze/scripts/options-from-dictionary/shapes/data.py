@@ -1,0 +1,6 @@
+import torch
+
+
+def batches(size):
+    while True:
+        yield torch.randn(size, 4)
