@@ -212,7 +212,12 @@ export const RESULT_REASONS = [
   'workload',
   'setup',
   'bundle',
+  /** An input was unavailable for a long time, or for an older runner's any reason. */
   'input',
+  /** An input that can never be had. */
+  'no-input',
+  /** The store refused this machine before the command. */
+  'store-refused',
   /** The image does not exist. */
   'image',
   /** The registry refuses this machine. */

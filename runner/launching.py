@@ -14,7 +14,8 @@ POWER_OFF = "shutdown -h now"
 BEGUN = "runner.json"
 # A runner that never begins leaves its starter this time to report why, before the machine is off.
 REPORT_SECONDS = 5
-BEGINS_WITHIN_SECONDS = 20
+# Longer than a runner waits for a store that refuses it.
+BEGINS_WITHIN_SECONDS = 45
 LAST_WORDS_CHARS = 500
 # Variables of the machine that the runner needs to reach the store and the metadata; the workload gets none of them.
 PASSED = ("PATH", "HOME", "LANG", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_EC2_METADATA_SERVICE_ENDPOINT")
@@ -62,6 +63,8 @@ def start_runner_unit(spec, root, command):
         # When the machine shuts down, its runner gets a signal and saves; then its other processes end.
         "KillMode=mixed",
         "TimeoutStopSec=%d" % spec["stopSeconds"],
+        # Its last words reach the provider's console, which outlives the machine.
+        "StandardError=journal+console",
         # A workload that runs out of memory ends alone: the runner has to report it.
         "OOMPolicy=continue",
         "LimitNOFILE=1048576",

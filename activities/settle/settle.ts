@@ -10,6 +10,7 @@ import type { Observation } from '../../core/observation'
 import { CLOCK_SLACK_MS } from '../../core/time/time'
 import { peakOf } from '../../core/job/own-memory'
 import type { Order } from '../../core/job/plan'
+import { refusalIn } from '../../core/store-refusal'
 import { stepsLost } from '../../core/job/steps-lost'
 import { endFromLoss, endFromResult, endOfStart, type Lost } from '../../planner/policy/ending'
 import { newestCheckpoint } from '../../storage/checkpoints'
@@ -194,7 +195,10 @@ function told(
 ): AttemptEnd {
   if (end.kind !== 'failed') return end
   const { class: failureClass } = end.failure
-  const isUnstarted = !hasSpoken && failureClass === 'interrupted' && last?.cause === 'ended'
+  const isOwnEnd = failureClass === 'interrupted' && last?.cause === 'ended'
+  const refusal = isOwnEnd && diagnosis !== undefined ? refusalIn(diagnosis.text) : undefined
+  if (refusal !== undefined) return endOfStart(refusal)
+  const isUnstarted = isOwnEnd && !hasSpoken
   if (isUnstarted && diagnosis?.lastWords !== undefined) return endOfStart(diagnosis.lastWords)
   return { ...end, failure: withLastWords(end.failure, diagnosis) }
 }

@@ -1,5 +1,6 @@
 import type { ResultReason, RunnerResult } from '../../core/documents'
 import { failureOfEnd, type Failure } from '../../core/failure'
+import { refusalIn, refusalOf } from '../../core/store-refusal'
 import type { AttemptEnd } from '../../core/job/ledger'
 import type { Observation } from '../../core/observation'
 import { MINUTE_MS } from '../../core/time/time'
@@ -23,6 +24,8 @@ export function endFromResult(result: RunnerResult): AttemptEnd {
     case 'setup':
     case 'bundle':
     case 'input':
+    case 'no-input':
+    case 'store-refused':
     case 'image':
     case 'image-login':
     case 'registry':
@@ -35,6 +38,8 @@ export function endFromResult(result: RunnerResult): AttemptEnd {
 
 const LOGIN_HINT =
   'Correct the name under image, or set image_login to a user and a token with read access; for Amazon ECR, give the role of the machine the policy AmazonEC2ContainerRegistryReadOnly.'
+const NO_INPUT_HINT = 'Correct it under inputs, or make it available there, then submit the job again.'
+const INPUT_HINT = 'Check that its server answers, and that the machines can reach it.'
 const REGISTRY_HINT = 'Check that it answers, and that the machines can reach it.'
 /** Pause after a registry failure: a machine has already waited for the registry, and the next one costs money again. */
 const REGISTRY_PAUSE_MS = 5 * MINUTE_MS
@@ -70,8 +75,13 @@ function failureOfResult({ message }: RunnerResult, reason: Failing): Failure {
     case 'bundle':
     case 'secrets':
       return { class: 'invalid', message, code: reason }
-    case 'completed':
+    case 'no-input':
+      return { class: 'invalid', message, code: reason, hint: NO_INPUT_HINT }
     case 'input':
+      return { class: 'transient', message, code: reason, hint: INPUT_HINT }
+    case 'store-refused':
+      return refusalOf(message)
+    case 'completed':
     case 'runner':
       return { class: 'unclassified', message, code: reason }
   }
@@ -121,6 +131,8 @@ export function endFromLoss(
  * failure in a row is for a person.
  */
 export function endOfStart(words: string): AttemptEnd {
+  const refusal = refusalIn(words)
+  if (refusal !== undefined) return { kind: 'failed', isLaunched: true, failure: refusalOf(refusal) }
   const message = `The machine started no runner: ${words.replace(/\.$/, '')}.`
   return {
     kind: 'failed',

@@ -66,7 +66,7 @@ class Attempt:
         """Returns the number of the newest beat of an earlier runner in this directory, or 0."""
         context = self.context
         store, keys = context.store, context.keys
-        is_hopeless, trouble = self.stopping.is_hopeless, context.trouble("looking for an earlier runner")
+        is_hopeless, trouble = self.stopping.is_hopeless, context.trouble_at_start("looking for an earlier runner")
         names = persist(lambda: store.list(keys.logs), is_hopeless, trouble)
         ranges = [parse_range(name[len(keys.logs) :]) for name in names]
         context.book.begin_after(max((found[1] for found in ranges if found is not None), default=0))

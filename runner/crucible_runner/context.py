@@ -50,10 +50,14 @@ class Context:
     def trouble(self, doing: str) -> Trouble:
         return Trouble(doing, self.remark, self.clock)
 
+    def trouble_at_start(self, doing: str) -> Trouble:
+        """For requests before the workload: those of a restarted runner have the patience of a workload that was running."""
+        return Trouble(doing, self.remark, self.clock, self.memory.is_first_start)
+
     def claim(self, is_over: IsOver) -> None:
-        """Must run before the runner writes anything into the store. Raises `ClaimedElsewhere` and `GaveUp`."""
+        """Must run before the runner writes any document of the attempt. Raises `ClaimedElsewhere` and `GaveUp`."""
         machine, send = machine_id(self.paths.machine_id), send_name(self.paths.send_name)
-        trouble = self.trouble("claiming the attempt")
+        trouble = self.trouble_at_start("claiming the attempt")
         try:
             persist(lambda: claim(self.store, self.keys.claim, machine, send), is_over, trouble)
         except ClaimedElsewhere:

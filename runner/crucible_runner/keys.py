@@ -93,6 +93,7 @@ class Keys:
         self.shorter_drains = self.attempt + "drains/"
         self.beat = self.attempt + "beat.json"
         self.result = self.attempt + "result.json"
+        self.last_words = self.attempt + "last-words.txt"
         self.restores = self.attempt + "restores.json"
         self.logs = self.attempt + "logs/"
         self.checkpoints = self.job + "checkpoints/"

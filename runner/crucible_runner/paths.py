@@ -30,6 +30,7 @@ class Paths:
         self.memory = self._at("runner.json")
         self.machine_id = self._at("machine-id")
         self.send_name = self._at("send-name")
+        self.last_words_url = self._at("last-words-url")
         self.drain = self._at("drain.json")
         self.program_ended = self._at("program-ended")
         self.work = self._of_job("work")

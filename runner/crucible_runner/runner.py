@@ -13,10 +13,11 @@ from .documents import ORDER, dump, parse
 from .endings import Ending
 from .process import processes
 from .process.guard import Options, Post
+from .last_words import REFUSED_WORDS, leave_last_words
 from .report import beat_facts, refusal
 from .shapes import DocumentError
 from .stages import Stages, failure_of_runner
-from .store.retry import GaveUp, persist
+from .store.retry import GaveUp, Refused, persist
 
 _ABSENT_PATIENCE_MS = 15_000
 _ABSENT_SCAN_SECONDS = 0.2
@@ -63,6 +64,9 @@ class Life:
             return 0
         except DocumentError as error:
             return self._refuse(Ending("failed", "runner", "The order is invalid: %s." % error))
+        except Refused as error:
+            leave_last_words(context, REFUSED_WORDS + str(error))
+            return 1
         except GaveUp as error:
             print("the attempt cannot begin: %s" % error, file=sys.stderr)
             return 1
@@ -73,7 +77,7 @@ class Life:
 
     def _read_order(self) -> bytes:
         """Raises `GaveUp` when the order is absent or unreachable."""
-        context, trouble = self._context, self._context.trouble("reading the order")
+        context, trouble = self._context, self._context.trouble_at_start("reading the order")
         absent_until_ms = context.clock.mono_ms() + _ABSENT_PATIENCE_MS
         while True:
             body = persist(lambda: context.store.get(context.keys.order), self._is_starting_over, trouble)
@@ -86,7 +90,7 @@ class Life:
     def _dated(self, order: dict) -> dict:
         """Dates the order by the store's clock if one of the other two clocks was set wrong: it was written when it was issued."""
         context = self._context
-        trouble = context.trouble("asking for the date of the order")
+        trouble = context.trouble_at_start("asking for the date of the order")
         age_ms = persist(lambda: context.store.age_ms(context.keys.order), self._is_starting_over, trouble)
         if age_ms is None:
             return order
@@ -95,7 +99,7 @@ class Life:
         return order if is_certain else dict(order, issuedAtMs=issued_at_ms)
 
     def _has_result(self) -> bool:
-        context, trouble = self._context, self._context.trouble("looking for a result")
+        context, trouble = self._context, self._context.trouble_at_start("looking for a result")
         return (
             persist(lambda: context.store.get(context.keys.result), self._is_starting_over, trouble)
             is not None

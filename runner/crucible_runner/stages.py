@@ -13,6 +13,7 @@ from .helpers import install_helpers
 from .inputs.bundle import Fetcher
 from .inputs.fetching import Inputs
 from .inputs.input_cache import InputCache, default_folder
+from .last_words import REFUSED_WORDS, leave_last_words
 from .paths import write_whole
 from .process.environment import Facts
 from .process.gpus import count_of
@@ -22,7 +23,7 @@ from .running import Running
 from .seals import read_key, unseal
 from .signing import SIGNATURE, signature_of, without_key
 from .store.bounded import bounded
-from .store.retry import GaveUp, persist
+from .store.retry import GaveUp, Refused, persist
 from .store.transfer import IsOver
 
 # A warning names so many of the outputs that are not kept.
@@ -46,6 +47,8 @@ class Stages:
         self._hidden_failure: Optional[str] = None
         """A warning that the command succeeded although a program of it seems to have failed."""
         self._warning: Optional[dict] = None
+        self._refused_at_ms: Optional[int] = None
+        """Since when (monotonic) the attempt is over, because the store refuses this machine; nothing more is waited for."""
         self._result_key: Optional[str] = None
         """Signs the return value of a function."""
 
@@ -59,6 +62,9 @@ class Stages:
             return self._run_all()
         except (Failed, Stopped) as end:
             return end.ending()
+        except Refused as error:
+            self._refused_at_ms = self._context.clock.mono_ms()
+            return Ending("failed", "store-refused", "%s%s%s." % (REFUSED_WORDS[0].upper(), REFUSED_WORDS[1:], error))
         except GaveUp:
             drain = self._stopping.stop.poll()
             if drain is None:
@@ -109,7 +115,7 @@ class Stages:
         install_helpers(paths.helper)
         if order["bundle"] is not None:
             archive = os.path.join(paths.root, "tmp", "bundle.tar.gz")
-            fetcher = Fetcher(context.store, context.keys, context.clock, context.remark)
+            fetcher = Fetcher(context.store, context.keys, context.trouble_at_start("fetching the bundle"))
             fetcher.fetch(order["bundle"], paths.work, archive, stopping.patience)
         # Secrets come before the inputs, because they may contain the inputs' credentials.
         values = self._read_secrets()
@@ -131,7 +137,7 @@ class Stages:
         names = order["secrets"] + ([order["imageLogin"]["secret"]] if "imageLogin" in order else [])
         if not names:
             return {}
-        trouble = context.trouble("reading the secrets")
+        trouble = context.trouble_at_start("reading the secrets")
         key_file = context.options.secret_key_file
         if key_file is None:
             raise Failed("secrets", "The order names secrets, but the machine has no key for them.")
@@ -153,6 +159,8 @@ class Stages:
 
     def _left_ms(self) -> Optional[int]:
         """Returns the time left for uploads; None without a limit."""
+        if self._refused_at_ms is not None:
+            return self._refused_at_ms - self._context.clock.mono_ms()
         drain = self._stopping.stop.poll()
         return None if drain is None else drain.window_end_ms - self._context.clock.mono_ms()
 
@@ -179,6 +187,8 @@ class Stages:
         self._context.remark("%s (%s): %s" % (ending.outcome, ending.reason, ending.message))
         attempt.shipper.finish(self._is_over(0.5))
         self._put_result(ending, self._is_over(1))
+        if self._refused_at_ms is not None:
+            leave_last_words(self._context, ending.message)
 
     def _checked_outputs(self, ending: Ending) -> Ending:
         """A command that succeeds without all of its outputs has failed if the order requires them; otherwise that is a warning."""

@@ -212,6 +212,7 @@ describe.each([
           'writing grant.json',
           'writing machine-id',
           'writing send-name',
+          'writing last-words-url',
           'writing hand-over.json',
           steps.some((step) => step.includes('DELETE'))
             ? 'DELETE of the document'

@@ -188,7 +188,7 @@ open('model.pt', 'w').close()
     const machine = await world.launch({ inputs: [{ source, path: 'data/train.bin' }] })
     expect(await machine.end()).toMatchObject({
       outcome: 'failed',
-      reason: 'input',
+      reason: 'no-input',
       message: expect.stringContaining(source),
     })
   })

@@ -174,7 +174,7 @@ describe('an input in S3', () => {
     const server = await serve()
     const machine = await launch(world, source, { env: env(server) })
     const result = await machine.end()
-    expect(result).toMatchObject({ outcome: 'failed', reason: 'input' })
+    expect(result).toMatchObject({ outcome: 'failed', reason: 'no-input' })
     expect(result.message).toMatch(words)
     expect(server.requests).toHaveLength(1)
   })

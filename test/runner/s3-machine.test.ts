@@ -17,6 +17,7 @@ import { until } from '../support/until'
 import { COUNTER, sumOf } from './programs'
 import { askedOver, expectAsForecast } from './store-requests'
 import { JOB, useWorlds, type World } from './world'
+import { layout } from '../../storage/layout'
 import { itInAll } from '../support/selection'
 
 const BUCKET = 'machine-tests'
@@ -58,8 +59,8 @@ beforeEach(async () => {
 
 const grant = (attempt = 1): Promise<Grant> => granter.grant({ jobId: JOB, attempt, durationMs: HOUR_MS })
 
-async function grantFile(first: Grant): Promise<string[]> {
-  const [grantPath, keyPath] = [join(world.folder, 'grant.json'), join(world.folder, 'key')]
+async function grantFile(first: Grant, name = 'grant.json'): Promise<string[]> {
+  const [grantPath, keyPath] = [join(world.folder, name), join(world.folder, 'key')]
   await writeFile(grantPath, JSON.stringify(first), { mode: 0o600 })
   await writeFile(keyPath, formatKey(KEY), { mode: 0o600 })
   return ['--grant-file', grantPath, '--secret-key-file', keyPath]
@@ -135,6 +136,25 @@ describe('a machine whose store is in S3', () => {
     proxy.rules.length = 0
     expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })
     expect(machine.read('runner.log')).toMatch(/it was emptied or replaced/)
+  })
+
+  itInAll('ends with the words of a store that refuses it at the start, for half a minute', async () => {
+    const denied = { kind: 'answer', status: 403, code: 'AccessDenied' } as const
+    const bundle = await world.bundle({ a: 'a' })
+    proxy.rules.push({ match: '/attempts/1/claim|GET .*/bundle/', fault: denied, times: 1_000 })
+    const first = await world.launch({ bundle }, ...(await grantFile(await grant())))
+    const second = await world.launch(
+      { attempt: 2, bundle },
+      ...(await grantFile(await grant(2), 'grant-2.json')),
+    )
+    await first.exited
+    const words = /the store refuses this machine: .*403 AccessDenied .*allow the identity that runs jobs/i
+    expect(first.console.trimEnd().split('\n').at(-1)).toMatch(words)
+    expect((await world.store.get(layout.lastWords(JOB, 1)))?.toString()).toMatch(words)
+    expect(await first.result()).toBeUndefined()
+    // This one has claimed its attempt.
+    expect(await second.end()).toMatchObject({ outcome: 'failed', reason: 'store-refused' })
+    expect((await second.result())!.message).toMatch(words)
   })
 
   itInAll('asks in the name of its own role where it has one', async () => {

@@ -4,6 +4,7 @@ import { failureOfEnd, type FailureClass } from '../../../core/failure'
 import type { MachineHandle } from '../../../core/handle'
 import type { Order } from '../../../core/job/plan'
 import { MACHINE_VARIABLE, machineNameOf } from '../../../core/queues'
+import { refusalIn, refusalOf } from '../../../core/store-refusal'
 import type { CallContext } from '../../backend'
 import { BackendError } from '../../errors'
 import { runOnMachine, script, type CommandAnswer } from './commands'
@@ -113,6 +114,8 @@ function isNumber({ stdout }: CommandAnswer): boolean {
 function assertDone({ exitCode, stdout, stderr }: CommandAnswer): void {
   if (exitCode === 0) return
   const words = (stderr.trim() === '' ? stdout : stderr).trim().split('\n').at(-1) ?? ''
+  const refusal = refusalIn(words)
+  if (refusal !== undefined) throw new BackendError(refusalOf(refusal))
   const { class: failureClass, hint } = MEANINGS[exitCode] ?? { class: 'unreachable' as const }
   throw new BackendError({
     class: failureClass,

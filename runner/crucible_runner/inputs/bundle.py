@@ -7,11 +7,10 @@ import stat
 import tarfile
 from typing import BinaryIO, List, Tuple
 
-from ..clock import Clock
 from ..endings import Failed, is_disk_full
 from ..keys import Keys
 from ..store.base import Store
-from ..store.retry import Patience, Remark, Trouble, persist
+from ..store.retry import Patience, Trouble, persist
 from ..store.transfer import download_whole
 
 # At most this is read at once, so a header of this size is the largest.
@@ -25,10 +24,10 @@ _WORDS_MAX = 300
 class Fetcher:
     """Fetches the bundle. Raises `Failed('bundle')` when it differs from the order, `GaveUp` when time is over."""
 
-    def __init__(self, store: Store, keys: Keys, clock: Clock, remark: Remark) -> None:
+    def __init__(self, store: Store, keys: Keys, trouble: Trouble) -> None:
         self._store = store
         self._keys = keys
-        self._trouble = Trouble("fetching the bundle", remark, clock)
+        self._trouble = trouble
 
     def fetch(self, bundle: dict, work: str, archive: str, patience: Patience) -> None:
         key = self._keys.bundle(bundle["sha256"])

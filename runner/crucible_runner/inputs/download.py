@@ -130,7 +130,8 @@ def _words_of(error: Exception) -> str:
 
 
 class Downloads:
-    """Fetches the content of origins. Raises `Failed('input')` for unavailable content and `GaveUp` when time is over."""
+    """Fetches the content of origins. Raises `Failed` for content that is unavailable now (`input`) or can never be had (`no-input`), and
+    `GaveUp` when time is over."""
 
     def __init__(self, cache: InputCache, clock: Clock, patience: Patience, remark: Remark) -> None:
         self._cache = cache
@@ -201,7 +202,9 @@ class Downloads:
                 with error:
                     words, is_worth_another_try = origin.judge(error)
                 if not is_worth_another_try:
-                    raise self._failed(origin, words) from error
+                    raise self._failed(origin, words, "no-input") from error
+            except http.client.InvalidURL as error:
+                raise self._failed(origin, str(error), "no-input") from error
             except (OSError, http.client.HTTPException, ValueError) as error:
                 if is_disk_full(error):
                     raise
@@ -238,5 +241,5 @@ class Downloads:
         finally:
             over.set()
 
-    def _failed(self, origin: Origin, words: str) -> Failed:
-        return Failed("input", "the input %s cannot be fetched: %s" % (origin.name, words))
+    def _failed(self, origin: Origin, words: str, reason: str = "input") -> Failed:
+        return Failed(reason, "the input %s cannot be fetched: %s" % (origin.name, words))

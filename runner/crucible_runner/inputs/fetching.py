@@ -1,5 +1,6 @@
 """Fetches the order's inputs to the paths where the workload expects them."""
 
+import errno
 import os
 import shutil
 from typing import Callable, Dict, Mapping, Optional
@@ -12,6 +13,9 @@ from ..store.s3.access import Access, find_access
 from .download import Downloads, WebOrigin
 from .input_cache import InputCache
 from .s3_input import Bucket, fetch_s3
+
+# Errors of a path that the next machine meets, too.
+_LASTING = (errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 class Inputs:
@@ -29,7 +33,8 @@ class Inputs:
         self._home = home
 
     def fetch(self, source: str, target: str) -> None:
-        """Puts a copy of the source at `target`. Raises `Failed('input')` when it is unavailable."""
+        """Puts a copy of the source at `target`. Raises `Failed` with the reason `no-input` for one that can never be had, and `input` for one
+        that is unavailable now."""
         fetchers: Dict[str, Callable[[str, str], None]] = {
             "file": self._copy,
             "http": self._download,
@@ -40,12 +45,12 @@ class Inputs:
         if fetcher is None:
             known = ", ".join(sorted(fetchers))
             raise Failed(
-                "input", "the input %s cannot be fetched: its URL must begin with one of %s" % (source, known)
+                "no-input", "the input %s cannot be fetched: its URL must begin with one of %s" % (source, known)
             )
         began_ms = self._clock.mono_ms()
         if os.path.isdir(target):
             raise Failed(
-                "input", "the input %s cannot be put at %s: the code has a folder there" % (source, target)
+                "no-input", "the input %s cannot be put at %s: the code has a folder there" % (source, target)
             )
         try:
             os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -55,13 +60,14 @@ class Inputs:
                 raise
             place = "" if error.filename is None else "%s: " % error.filename
             words = "%s%s" % (place, error.strerror) if error.strerror else str(error)
-            raise Failed("input", "the input %s cannot be put at %s: %s" % (source, target, words)) from error
+            reason = "no-input" if isinstance(error, shutil.Error) or error.errno in _LASTING else "input"
+            raise Failed(reason, "the input %s cannot be put at %s: %s" % (source, target, words)) from error
         self._remark("input %s is ready (%s)" % (source, in_words(self._clock.mono_ms() - began_ms)))
 
     def _copy(self, source: str, target: str) -> None:
         path = unquote(urlsplit(source).path)
         if not os.path.exists(path):
-            raise Failed("input", "the input %s does not exist on this machine: correct its path" % source)
+            raise Failed("no-input", "the input %s does not exist on this machine: correct its path" % source)
         if os.path.isdir(path):
             shutil.copytree(path, target, symlinks=True)
         else:

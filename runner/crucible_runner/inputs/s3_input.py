@@ -169,13 +169,13 @@ def _inner_files(source: str, prefix: str, keys: List[str]) -> List[str]:
     """Returns the paths below the prefix. Consoles show keys that end with a slash as empty folders."""
     paths = [key[len(prefix) :] for key in keys if not key.endswith("/")]
     if not paths:
-        raise Failed("input", "the input %s cannot be fetched: no object has this prefix" % source)
+        raise Failed("no-input", "the input %s cannot be fetched: no object has this prefix" % source)
     for path in paths:
         try:
             inner_path(path, "the rest of its key")
         except DocumentError as error:
             words = "the input %s cannot be fetched: its object %r has no place in a folder: %s"
-            raise Failed("input", words % (source, prefix + path, error)) from error
+            raise Failed("no-input", words % (source, prefix + path, error)) from error
     return paths
 
 

@@ -15,6 +15,10 @@ class StoreError(Exception):
     """The store failed the request. A retry is always worthwhile: a permanent error is a `ValueError`."""
 
 
+class StoreRefused(StoreError):
+    """The store forbids the request to this machine, or this machine has no valid credentials."""
+
+
 class Stale(StoreError):
     """A transfer cannot be continued: the upload is gone, or the object has changed. Begin again."""
 

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from ..keys import TEMPORARY_FOLDER, check_key
 from ..paths import write_at
-from .base import BLOCK_BYTES, Download, Part, Store, StoreError, Upload, part_of
+from .base import BLOCK_BYTES, Download, Part, Store, StoreError, StoreRefused, Upload, part_of
 from .file_turn import take_turn
 from .holes import is_zeros
 
@@ -23,6 +23,7 @@ _MARK = "deployment.json"
 
 _LINKLESS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _ABSENT = (errno.ENOENT, errno.EISDIR)
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 # Errors of an entry that is not a file, or of a name that the file system does not support: they are permanent.
 _NEVER = (
     errno.ENOTDIR,
@@ -236,7 +237,7 @@ class FileStore(Store):
         # If the store's root is missing, its disk may come back.
         if doing == "write" and error.errno in _NEVER and os.path.isdir(self._root):
             return ValueError(words)
-        return StoreError(words)
+        return StoreRefused(words) if error.errno in _REFUSED else StoreError(words)
 
 
 class _FileUpload(Upload):

@@ -4,11 +4,11 @@ import hashlib
 import os
 import threading
 import time
-from typing import Callable, Iterable, Iterator, List, Optional, Sequence, Union
+from typing import Callable, Iterable, Iterator, List, Optional, Sequence, Type, Union
 
 from ..documents import PART_BYTES
 from ..paths import write_at
-from .base import Download, Part, Stale, Store, StoreError, Upload
+from .base import Download, Part, Stale, Store, StoreError, StoreRefused, Upload
 from .holes import Reader, sha256_of_zeros
 from .retry import GaveUp, Pauses
 
@@ -66,14 +66,16 @@ def run_parallel(tasks: Iterable[Callable[[], None]], is_over: IsOver, threads: 
         raise errors[0]
 
 
-def _persist_part(action: Callable[[], None], is_over: IsOver, patience: Optional[float] = None) -> None:
-    """Retries one part after a failure, so that finished parts of a big file are not moved again."""
+def _persist_part(
+    action: Callable[[], None], is_over: IsOver, patience: Optional[float] = None, final: Type[StoreError] = Stale
+) -> None:
+    """Retries one part after a failure that is not `final`, so that finished parts of a big file are not moved again."""
     pauses = Pauses()
     until = time.monotonic() + (_PATIENCE_SECONDS if patience is None else patience)
     while True:
         try:
             return action()
-        except Stale:
+        except (Stale, final):
             raise
         except StoreError:
             if time.monotonic() >= until:
@@ -288,7 +290,7 @@ def download_whole(store: Store, key: str, path: str, is_over: IsOver) -> Option
         try:
             run_parallel(
                 (
-                    lambda offset=offset: _persist_part(lambda: fetch(offset), is_over)
+                    lambda offset=offset: _persist_part(lambda: fetch(offset), is_over, final=StoreRefused)
                     for offset in range(0, download.size, PART_BYTES)
                 ),
                 is_over,

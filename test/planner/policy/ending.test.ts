@@ -3,7 +3,7 @@ import { RESULT_REASONS, type ResultReason, type RunnerResult } from '../../../c
 import type { AttemptEnd } from '../../../core/job/ledger'
 import type { Observation } from '../../../core/observation'
 import { MINUTE_MS } from '../../../core/time/time'
-import { endFromLoss, endFromResult } from '../../../planner/policy/ending'
+import { endFromLoss, endFromResult, endOfStart } from '../../../planner/policy/ending'
 
 const result = (reason: ResultReason, outcome: RunnerResult['outcome'] = 'failed'): RunnerResult =>
   ({ version: 1, attemptId: 'job-1-1', outcome, reason, message: 'What happened.' }) as RunnerResult
@@ -37,7 +37,10 @@ const MEANINGS: Record<ResultReason, unknown> = {
   'image-login': failed({ class: 'auth', code: 'image-login', hint: hint('image_login') }),
   bundle: failed({ class: 'invalid', code: 'bundle' }),
   secrets: failed({ class: 'invalid', code: 'secrets' }),
+  'no-input': failed({ class: 'invalid', code: 'no-input', hint: hint('under inputs') }),
+  'store-refused': failed({ class: 'auth', code: 'store-refused', hint: hint('Allow the machines') }),
   // Another machine would wait in vain, too.
+  input: failed({ class: 'transient', code: 'input', hint: hint('the machines can reach it') }),
   registry: failed({
     class: 'transient',
     code: 'registry',
@@ -46,7 +49,6 @@ const MEANINGS: Record<ResultReason, unknown> = {
   }),
   // Unexpected of a program that failed.
   completed: failed({ class: 'unclassified', code: 'completed' }),
-  input: failed({ class: 'unclassified', code: 'input' }),
   runner: failed({ class: 'unclassified', code: 'runner' }),
 }
 
@@ -57,6 +59,22 @@ describe('the result of a runner', () => {
 
   it.each(RESULT_REASONS)('that succeeded has succeeded, whatever its reason: %s', (reason) => {
     expect(endFromResult(result(reason, 'succeeded'))).toEqual({ kind: 'succeeded' })
+  })
+})
+
+describe('a machine that starts no runner', () => {
+  it('is unreachable, unless it says that the store refuses it', () => {
+    expect(endOfStart('the image has no python3')).toMatchObject({
+      failure: { class: 'unreachable', code: 'start-failed' },
+    })
+    const said = 'no runner: the store refuses this machine: GET s3://b/k: 403 AccessDenied'
+    expect(endOfStart(`booting\n${said}\nPower down`)).toMatchObject({
+      failure: {
+        class: 'auth',
+        code: 'store-refused',
+        message: 'The store refuses this machine: GET s3://b/k: 403 AccessDenied.',
+      },
+    })
   })
 })
 

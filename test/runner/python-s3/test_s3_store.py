@@ -8,7 +8,7 @@ from crucible_runner.store.s3 import client as s3_client
 from crucible_runner.store.s3 import wire as s3_wire
 from crucible_runner.clock import Clock
 from crucible_runner.store.s3.s3_store import S3Store, open_s3_store
-from crucible_runner.store.base import StoreError
+from crucible_runner.store.base import StoreError, StoreRefused
 from crucible_runner.store.opening import open_store
 
 
@@ -120,7 +120,7 @@ class TroubleTest(ServerTest):
 
     def test_what_will_not_pass_is_not_tried_again(self):
         self.faults(("^PUT", answer(403, "AccessDenied"), 100))
-        with self.assertRaisesRegex(StoreError, "the runner's environment: allow the identity that runs jobs"):
+        with self.assertRaisesRegex(StoreRefused, "the runner's environment: allow the identity that runs jobs"):
             self.store.put("a", b"1")
         self.assertEqual(len(self.seen()), 1)
 

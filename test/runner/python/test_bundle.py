@@ -12,7 +12,7 @@ from crucible_runner.inputs.bundle import Fetcher, unpack
 from crucible_runner.keys import Keys
 from crucible_runner.paths import remove_tree
 from crucible_runner.store.file_store import FileStore
-from crucible_runner.store.retry import GaveUp, Patience
+from crucible_runner.store.retry import GaveUp, Patience, Trouble
 
 
 class ArchiveTest(FolderTest):
@@ -102,7 +102,7 @@ class BundleTest(ArchiveTest):
         return {"sha256": sha256, "sizeBytes": len(body)}
 
     def fetch(self, bundle):
-        fetcher = Fetcher(self.store, self.keys, FakeClock(), lambda _: None)
+        fetcher = Fetcher(self.store, self.keys, Trouble("fetching", lambda _: None, FakeClock()))
         patience = Patience(lambda: self.is_stopped, lambda: self.is_stopped)
         fetcher.fetch(bundle, self.at("work"), self.at("bundle.tar.gz"), patience)
 

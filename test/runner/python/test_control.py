@@ -14,9 +14,9 @@ from crucible_runner.control.lease import Lease
 from crucible_runner.dates import Dates
 from crucible_runner.control.limits import Limits, Spent
 from crucible_runner.control.phases import Phases
-from crucible_runner.store.retry import GaveUp, Pauses, Trouble, persist
+from crucible_runner.store.retry import GaveUp, Pauses, Refused, Trouble, persist
 from crucible_runner.control.stop import Stop
-from crucible_runner.store.base import StoreError
+from crucible_runner.store.base import StoreError, StoreRefused
 from crucible_runner.control.watch import Watch
 
 NONE = {"seq": 0, "deadlineAtMs": None, "budget": None}
@@ -197,6 +197,27 @@ class RetryTest(unittest.TestCase):
         with contextlib.redirect_stderr(output):
             self.trouble.happened(StoreError("refused"))
         self.assertEqual(len(self.remarks), 3)
+
+    def refuses(self, kinds):
+        """Fails with these errors, one each twenty seconds."""
+
+        def action():
+            self.clock.advance(20_000)
+            if kinds:
+                raise kinds.pop(0)("403 AccessDenied")
+            return "done"
+
+        return action
+
+    def test_a_store_that_only_refuses_is_given_up_at_the_start(self):
+        at_start = Trouble("reading the order", self.remarks.append, self.clock, is_start=True)
+        with self.assertRaisesRegex(Refused, "AccessDenied"):
+            persist(self.refuses([StoreRefused] * 9), lambda: False, at_start)
+        self.assertEqual(persist(self.refuses([StoreRefused, StoreError] * 4), lambda: False, at_start), "done")
+        self.assertEqual(persist(self.refuses([StoreError] * 9), lambda: False, at_start), "done")
+
+    def test_a_refusal_in_mid_run_is_waited_for(self):
+        self.assertEqual(persist(self.refuses([StoreRefused] * 9), lambda: False, self.trouble), "done")
 
     def test_gives_up_when_time_is_over_but_never_before_the_first_try(self):
         self.assertEqual(persist(self.fails([]), lambda: True, self.trouble), "done")

@@ -202,21 +202,22 @@ class InputsTest(FolderTest):
         self.server.before_each = lambda: self.clock.advance(200_000)
         self.assertEqual(self.fetch(), "content")
         self.server.most, self.server.etag, self.server.requests = 1, None, []
-        with self.assertRaisesRegex(Failed, "ended after 1 of 7 bytes"):
+        with self.assertRaisesRegex(Failed, "ended after 1 of 7 bytes") as caught:
             self.fetch()
+        self.assertEqual(caught.exception.reason, "input")
         self.assertEqual(len(self.server.requests), 3)
 
     def test_a_path_that_cannot_be_is_a_failure_of_the_input(self):
         self.write("work/data", "a file")
         with self.assertRaisesRegex(Failed, "cannot be put at .*work/data/file") as caught:
             self.fetch()
-        self.assertEqual(caught.exception.reason, "input")
+        self.assertEqual(caught.exception.reason, "no-input")
 
     def test_gives_up_at_once_what_cannot_pass(self):
         self.server.answers = [(404, None)]
         with self.assertRaisesRegex(Failed, "404") as caught:
             self.fetch()
-        self.assertEqual(caught.exception.reason, "input")
+        self.assertEqual(caught.exception.reason, "no-input")
         with self.assertRaisesRegex(Failed, "must begin with one of file, http, https"):
             self.fetch("gopher://x/y")
 

@@ -7,7 +7,7 @@ from unittest import mock
 from support import FolderTest
 
 from crucible_runner.store.file_store import FileStore, path_of_url
-from crucible_runner.store.base import StoreError, part_of
+from crucible_runner.store.base import StoreError, StoreRefused, part_of
 from crucible_runner.store.opening import open_store
 
 
@@ -48,6 +48,14 @@ class FileStoreTest(FolderTest):
         self.store.delete("jobs/a/deep/two")
         self.assertEqual(self.store.folders("jobs/a/"), [])
         self.assertEqual(self.left_over(), [])
+
+    def test_knows_a_refusal_from_an_absence(self):
+        self.store.put("a/b", b"1")
+        for number, kind in ((errno.EACCES, StoreRefused), (errno.EROFS, StoreRefused), (errno.EIO, StoreError), (errno.ESTALE, StoreError)):
+            with mock.patch("os.open", side_effect=OSError(number, "no")):
+                with self.assertRaises(StoreError) as caught:
+                    self.store.put("a/b", b"2")
+            self.assertIs(type(caught.exception), kind)
 
     def test_puts_if_absent_once(self):
         self.assertTrue(self.store.put_if_absent("a/b", b"first"))

@@ -26,7 +26,7 @@ class Access(NamedTuple):
 
 
 def find_access(job: Mapping[str, str], home: Optional[str]) -> Access:
-    """`job` has the job's variables and secrets; `home` is the folder with `.aws`, if it exists. Raises `Failed('input')` for half of a
+    """`job` has the job's variables and secrets; `home` is the folder with `.aws`, if it exists. Raises `Failed('no-input')` for half of a
     pair of keys."""
     profile = job.get("AWS_PROFILE") or "default"
     told = _read_profile(job, home, profile)
@@ -43,7 +43,7 @@ def _job_credentials(job: Mapping[str, str]) -> Optional[Credentials]:
         return None
     if not key_id or not secret:
         missing = "AWS_SECRET_ACCESS_KEY" if key_id else "AWS_ACCESS_KEY_ID"
-        raise Failed("input", "the job has one AWS key but not the other: add %s to its secrets" % missing)
+        raise Failed("no-input", "the job has one AWS key but not the other: add %s to its secrets" % missing)
     origin = "AWS_ACCESS_KEY_ID from the job's env or secrets"
     return Credentials(key_id, secret, job.get("AWS_SESSION_TOKEN") or None, origin)
 
@@ -71,5 +71,5 @@ def _read_profile(job: Mapping[str, str], home: Optional[str], profile: str) -> 
             if path and parser.read(path, encoding="utf-8") and parser.has_section(section):
                 told.update(parser.items(section))
         except (configparser.Error, UnicodeDecodeError) as error:
-            raise Failed("input", "the file %s is invalid: %s" % (path, error)) from error
+            raise Failed("no-input", "the file %s is invalid: %s" % (path, error)) from error
     return told

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from ...clock import Clock
 from ...http_requests import RETRYABLE_STATUS, USER_AGENT
-from ..base import Part, StoreError, part_of
+from ..base import Part, StoreError, StoreRefused, part_of
 from .credentials import Keyring
 from .place import StorePlace, base_of
 from .sigv4 import Credentials, Request, signed_headers
@@ -51,6 +51,10 @@ class S3Error(StoreError):
         super().__init__(words)
         self.status = status
         self.code = code
+
+
+class S3Refused(S3Error, StoreRefused):
+    """The store has answered that this machine may not do it."""
 
 
 class Ask(NamedTuple):
@@ -150,7 +154,8 @@ class Client:
             words += "; it was asked with %s" % credentials.origin
         if code in _REMEDIES:
             words += ": " + _REMEDIES[code]
-        return S3Error(self._words(ask, words), reply.status, code), told
+        kind = S3Refused if reply.status in (401, 403) or code in _EXPIRED else S3Error
+        return kind(self._words(ask, words), reply.status, code), told
 
     def _words(self, ask: Ask, why: str) -> str:
         at = " at %s" % self._endpoint if self._endpoint else ""

@@ -13,7 +13,7 @@ from ...endings import Failed
 from ...imds import Metadata
 from ...seals import unseal_grant
 from ...shapes import DocumentError
-from ..base import StoreError
+from ..base import StoreRefused
 from .access import find_access
 from .sigv4 import Credentials
 
@@ -142,14 +142,14 @@ class Keyring:
         self._lock = threading.Lock()
 
     def get(self) -> Credentials:
-        """Raises `StoreError` without any credentials."""
+        """Raises `StoreRefused` without any credentials."""
         with self._lock:
             found, troubles = self._find(False)
             if not self._is_good(found):
                 found, troubles = self._find(True)
         if found is None:
             why = "; ".join(troubles) or "the machine has no grant, key or role"
-            raise StoreError("no credentials for the store: %s" % why)
+            raise StoreRefused("no credentials for the store: %s" % why)
         return found
 
     def refuse(self, credentials: Credentials) -> bool:

@@ -128,6 +128,18 @@ describe('the start of a runner on EC2', () => {
     expect(readFileSync(join(root(), 'crucible-runner.pyz'), 'utf8')).toBe(PROGRAM)
   })
 
+  it('names a store that refuses the machine, in the words of its runner', async () => {
+    program('systemd-run', ':')
+    program('journalctl', 'echo "the store refuses this machine: GET s3://b/k: 403 AccessDenied"')
+    await expect(start()).rejects.toMatchObject({
+      failure: {
+        class: 'auth',
+        code: 'store-refused',
+        message: 'The store refuses this machine: GET s3://b/k: 403 AccessDenied.',
+      },
+    })
+  })
+
   it('hands the key of the secrets over so that no log of commands has it', async () => {
     await start()
     const file = join(root(), 'secret.key')
