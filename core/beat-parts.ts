@@ -12,6 +12,14 @@ export interface UploadProgress {
   bytesRead?: number
 }
 
+/** An action on the machine that keeps failing and is tried again. @public */
+export interface Retrying {
+  /** A clause for a person. */
+  text: string
+  /** Since when, by the runner's wall clock. */
+  sinceMs: number
+}
+
 /** A run of an experiment tracker, such as MLflow or Weights & Biases. @public */
 export interface TrackedRun {
   /** `mlflow`, `wandb`, or one of a later version, in lower-case words with dashes. */

@@ -6,7 +6,7 @@ import type { Checkpoint, CheckpointNews, ManifestLink, SaveSignal, TreeEntry } 
 import type { AttemptBudget } from './money/budget'
 import { DRAIN_REASONS } from './job/drain'
 import type { Metered } from './money/meter'
-import type { GpuUse, TrackerNews, UploadProgress } from './beat-parts'
+import type { GpuUse, Retrying, TrackerNews, UploadProgress } from './beat-parts'
 import type { Sealed } from './grants'
 import type { MicroUsd } from './money/money'
 import type { Progress } from './job/progress'
@@ -193,6 +193,8 @@ export interface Beat extends RunnerTimes, CheckpointNews, TrackerNews {
   rebalanceAtMs?: number
   /** Progress of the current upload; missing while nothing is saved. */
   saving?: UploadProgress
+  /** Missing while nothing has failed for some seconds, and from older runners. */
+  retrying?: Retrying
   /**
    * The runner does not answer its timekeeper since then (same clock as `clockMs`): the beat has its last facts. Missing while it
    * answers.

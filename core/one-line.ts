@@ -15,3 +15,8 @@ export function pictureOf(control: string): string {
   if (code < 0x20) return String.fromCharCode(0x2400 + code)
   return code === 0x7f ? '\u2421' : '\ufffd'
 }
+
+/** A clause with a capital letter and a full stop. */
+export function asSentence(clause: string): string {
+  return `${clause.charAt(0).toUpperCase()}${clause.slice(1).replace(/\.$/, '')}.`
+}

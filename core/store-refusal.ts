@@ -1,9 +1,9 @@
 import type { Failure } from './failure'
+import { asSentence } from './one-line'
 
 /** How a machine begins its words about a store that refuses it; `runner/crucible_runner/last_words.py` has the same. */
 const REFUSED = 'the store refuses this machine: '
-const STORE_HINT =
-  'Allow the machines to read, put, list and delete objects of the store, then submit the job again.'
+const STORE_HINT = 'Allow the machines to use the store, then submit the job again.'
 
 /** Returns what a machine says about a store that refuses it, in any of its lines; undefined if it does not. */
 export function refusalIn(text: string): string | undefined {
@@ -13,6 +13,5 @@ export function refusalIn(text: string): string | undefined {
 
 /** The failure of a machine that the store refuses, from its words: another machine would be refused, too. */
 export function refusalOf(words: string): Failure {
-  const sentence = `${words.charAt(0).toUpperCase()}${words.slice(1).replace(/\.$/, '')}.`
-  return { class: 'auth', message: sentence, code: 'store-refused', hint: STORE_HINT }
+  return { class: 'auth', message: asSentence(words), code: 'store', hint: STORE_HINT }
 }

@@ -187,6 +187,7 @@ const beat: z.ZodType<Beat> = z.object({
   rebalanceAtMs: whole.optional(),
   stalledSinceMs: whole.optional(),
   saving: saving.optional(),
+  retrying: z.object({ text: z.string(), sinceMs: whole }).optional(),
   clockMs: whole,
   uptimeMs: whole,
   phases: phases.optional(),

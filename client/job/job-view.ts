@@ -1,6 +1,6 @@
 /** The view of a job that the command line, its JSON and the dashboard show. */
 import type { Metering } from '../../core/money/meter'
-import type { TrackedRun, UploadProgress } from '../../core/beat-parts'
+import type { Retrying, TrackedRun, UploadProgress } from '../../core/beat-parts'
 import type { Checkpoint, CheckpointState, RunnerWarning } from '../../core/job/checkpoint'
 import type { Continuation } from '../../core/job/continuation'
 import type { Phase, RunnerPhase } from '../../core/documents'
@@ -36,6 +36,10 @@ export interface JobSummary {
   waiting: LinePlace | null
   /** Since when its launch waits in the provider's queue; null if it does not. */
   queuedSinceMs: number | null
+  /** The present phase of its machine; null without one that reports. */
+  phase: RunnerPhase | null
+  /** What its machine tries again; null if nothing has failed for some seconds. */
+  retrying: Retrying | null
   /** The newest attempt. */
   placement: PlacementView | null
   /** Null if the store does not answer. */
@@ -127,6 +131,8 @@ export interface AttemptView extends PlacementView {
   rebalanceAtMs: number | null
   /** Progress of the runner's upload of artifacts or a checkpoint; null if it uploads nothing, and when the attempt is over. */
   saving: UploadProgress | null
+  /** What the runner tries again; null if nothing has failed for some seconds, and when the attempt is over. */
+  retrying: Retrying | null
   launchedAtMs: number | null
   /** Start of the billing of a machine that may have been queued; null while it is queued, and for every other machine. */
   billedFromAtMs: number | null

@@ -440,6 +440,8 @@ async function fromTemporal(
     trouble: null,
     waiting: null,
     queuedSinceMs: null,
+    phase: null,
+    retrying: null,
     placement: null,
     attemptsTotal: null,
     warning: null,

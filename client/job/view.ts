@@ -3,7 +3,7 @@ import { continuationOf } from '../../core/job/continuation'
 import type { Metered } from '../../core/money/meter'
 import type { Beat, Billing, RunnerPhase } from '../../core/documents'
 import type { MachineHandle, RealisedOffer } from '../../core/handle'
-import { isFinal, type JobSpec } from '../../core/job/job'
+import { isFinal, type JobReason, type JobSpec } from '../../core/job/job'
 import type { AttemptRecord, AttemptState } from '../../core/job/ledger'
 import { costSoFar } from '../../core/money/meter'
 import type { JobStatus } from '../../core/messages'
@@ -130,6 +130,8 @@ export function joinSummary(facts: SummaryFacts, attempts = attemptsOf(facts)): 
     trouble: troubleOf(facts),
     waiting: waitingOf(facts),
     queuedSinceMs: reason === 'queued' ? (last?.launchedAtMs ?? null) : null,
+    phase: last?.phase ?? null,
+    retrying: last?.retrying ?? null,
     placement:
       last === undefined
         ? null
@@ -219,21 +221,37 @@ function stateOf(
   if (newest === undefined || newest.unreadable?.includes('beat.json') === true)
     return { state, reason, message }
   if (last.state !== 'provisioning') {
-    const now =
-      last.phase === 'finishing' ? 'The program has ended, and its files are being kept.' : 'Training.'
-    const isKnown = reason === 'training' || facts.isUndecided === true
-    return { state: 'running', reason: 'training', message: isKnown ? message : now }
+    const now = activityOf(last, newest.beat)
+    const isKnown = reason === now.reason || facts.isUndecided === true
+    return { state: 'running', reason: now.reason, message: isKnown ? message : said(now.message, last) }
   }
   if (last.reason === 'queued')
     return { state: 'provisioning', reason: 'queued', message: queueInWords(last.launchedAtMs, nowMs) }
   if (last.phase !== null && last.phase in PREPARING)
-    return { state: 'provisioning', reason: 'starting', message: PREPARING[last.phase]! }
+    return { state: 'provisioning', reason: 'starting', message: said(PREPARING[last.phase]!, last) }
   // During a pause, the job's own message explains the wait.
   if (reason !== 'launching' && reason !== 'under-way' && reason !== 'training')
     return { state: 'provisioning', reason, message }
   if (last.launchedAtMs !== null) return { state: 'provisioning', reason: 'launching', message: LAUNCHED }
   if (state === 'provisioning') return { state, reason, message }
   return { state: 'provisioning', reason: 'launching', message: 'Getting a machine.' }
+}
+
+/** What a machine does whose workload has started or ended. */
+function activityOf({ phase }: AttemptView, beat: Beat | undefined): { reason: JobReason; message: string } {
+  if (phase === 'draining')
+    return { reason: 'saving', message: 'The machine is to stop, and the program saves its state.' }
+  if (phase !== 'finishing') return { reason: 'training', message: 'Training.' }
+  const hasRun = beat?.phases?.some(({ name }) => name === 'running') !== false
+  const message = hasRun
+    ? 'The program has ended, and its files are being kept.'
+    : 'The machine ends without having run the program.'
+  return { reason: 'finishing', message }
+}
+
+/** An activity, with what is tried again meanwhile. */
+function said(message: string, { retrying }: AttemptView): string {
+  return retrying === null ? message : `${message} Trying again: ${retrying.text.replace(/\.$/, '')}.`
 }
 
 const LAUNCHED = 'The machine was launched and has not reported yet.'
@@ -292,6 +310,7 @@ function attemptView(
     phase: beat?.phase ?? null,
     rebalanceAtMs: beat?.rebalanceAtMs ?? null,
     saving: beat?.saving ?? null,
+    retrying: beat?.retrying ?? null,
     costMicroUsd:
       realised === null || launchedAtMs === null
         ? costBeforeLaunch(documents)
@@ -336,6 +355,7 @@ function settledView(attempt: AttemptRecord): AttemptView {
     phase: null,
     rebalanceAtMs: null,
     saving: null,
+    retrying: null,
     launchedAtMs: attempt.launchedAtMs ?? null,
     billedFromAtMs: attempt.billedFromAtMs ?? null,
     endedAtMs: attempt.endedAtMs ?? null,

@@ -181,6 +181,8 @@ export const JOB_REASONS = [
   'queued',
   'starting',
   'training',
+  'saving',
+  'finishing',
   'interrupted',
   'workload-failed',
   'machine-lost',

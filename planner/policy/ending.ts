@@ -1,5 +1,6 @@
 import type { ResultReason, RunnerResult } from '../../core/documents'
 import { failureOfEnd, type Failure } from '../../core/failure'
+import { asSentence } from '../../core/one-line'
 import { refusalIn, refusalOf } from '../../core/store-refusal'
 import type { AttemptEnd } from '../../core/job/ledger'
 import type { Observation } from '../../core/observation'
@@ -76,9 +77,9 @@ function failureOfResult({ message }: RunnerResult, reason: Failing): Failure {
     case 'secrets':
       return { class: 'invalid', message, code: reason }
     case 'no-input':
-      return { class: 'invalid', message, code: reason, hint: NO_INPUT_HINT }
+      return { class: 'invalid', message: asSentence(message), code: 'input', hint: NO_INPUT_HINT }
     case 'input':
-      return { class: 'transient', message, code: reason, hint: INPUT_HINT }
+      return { class: 'transient', message: asSentence(message), code: 'input', hint: INPUT_HINT }
     case 'store-refused':
       return refusalOf(message)
     case 'completed':

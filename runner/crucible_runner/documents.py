@@ -245,7 +245,16 @@ BEAT = record(
         "clockMs": whole(),
         "uptimeMs": whole(),
     },
-    optional=dict(_TIMES, **_CHECKPOINT_NEWS, **_TRACKERS, phases=_PHASES, rebalanceAtMs=whole(), saving=_SAVING, stalledSinceMs=whole()),
+    optional=dict(
+        _TIMES,
+        **_CHECKPOINT_NEWS,
+        **_TRACKERS,
+        phases=_PHASES,
+        rebalanceAtMs=whole(),
+        retrying=record({"text": text, "sinceMs": whole()}),
+        saving=_SAVING,
+        stalledSinceMs=whole()
+    ),
 )
 
 _RESTORE = record(

@@ -5,6 +5,7 @@ from typing import Optional
 from .attempt import Attempt
 from .context import Context
 from .endings import Ending
+from .retries import RETRIES
 
 
 def beat_facts(attempt: Attempt) -> dict:
@@ -23,6 +24,9 @@ def beat_facts(attempt: Attempt) -> dict:
     saving = attempt.keeper.saving.document() or attempt.checkpointing.saving()
     if saving is not None:
         beat["saving"] = saving
+    retrying = RETRIES.document()
+    if retrying is not None:
+        beat["retrying"] = dict(retrying, text=context.book.redactor.clean_text(retrying["text"]))
     return beat
 
 

@@ -36,6 +36,7 @@ function attempt(fields: Partial<AttemptView>): AttemptView {
     warning: null,
     trackers: [],
     saving: null,
+    retrying: null,
     progress: null,
     stepsLost: null,
     phases: [],
@@ -83,6 +84,8 @@ function shown(fields: Partial<JobView>): string[] {
     trouble: null,
     waiting: null,
     queuedSinceMs: null,
+    phase: null,
+    retrying: null,
     cost: {
       spentMicroUsd: 5_000,
       estimatedRemainingMicroUsd: null,

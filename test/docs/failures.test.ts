@@ -46,7 +46,9 @@ const HAPPENS: Readonly<Record<string, { class: FailureClass; histories: string[
   },
   'A program that ignores SIGTERM': { class: 'interrupted', histories: ['attempt.drain-window-over'] },
   'A refused image': { class: 'auth', histories: ['job.image-refused'] },
-  'A missing image': { class: 'invalid', histories: ['job.image-absent'] },
+  'A missing image or input': { class: 'invalid', histories: ['job.image-absent'] },
+  // The same steps as for a refused image.
+  'A store that refuses the machine': { class: 'auth', histories: ['job.image-refused'] },
   'A registry that does not answer': { class: 'transient', histories: ['job.registry-away-then-back'] },
   'The program fails': { class: 'workload', histories: ['job.workload-retried-then-failed'] },
 }

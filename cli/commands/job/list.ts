@@ -107,10 +107,13 @@ export const FIT: TableOptions = {
 /** Characters of an error that fit into a row; `show` prints all of it. */
 const TROUBLE_SHOWN_MAX = 40
 
-function whyThere({ trouble, waiting, queuedSinceMs, reason }: JobSummary, nowMs: number): string {
+function whyThere(job: JobSummary, nowMs: number): string {
+  const { trouble, retrying, waiting, queuedSinceMs, reason, phase } = job
   if (trouble !== null) return `trouble: ${shortened(trouble.message)}`
+  if (retrying !== null) return `trying again: ${shortened(retrying.text)}`
   if (queuedSinceMs !== null) return `queued for ${age(queuedSinceMs, nowMs)}`
-  return waiting === null ? (reason ?? NOTHING) : lineInWords(waiting)
+  if (waiting !== null) return lineInWords(waiting)
+  return reason === 'starting' ? (phase ?? reason) : (reason ?? NOTHING)
 }
 
 function shortened(text: string): string {

@@ -159,6 +159,7 @@ class Scanner:
             except Exception as error:  # the workload owns the directory, which may contain anything for a while
                 self._trouble.happened(error)
             pause_seconds = max(shortest, (time.monotonic() - began) * (1 / _LOOK_SHARE - 1))
+        self._trouble.over()
 
     def scan(self) -> List[ScannedCheckpoint]:
         """Scans once. Raises `OSError` when the directory cannot be read."""

@@ -161,6 +161,12 @@ class Checkpoints:
         return left_ms is not None and left_ms <= 0
 
     def _run(self) -> None:
+        try:
+            self._upload_all()
+        finally:
+            self._trouble.over()
+
+    def _upload_all(self) -> None:
         pauses = Pauses()
         failures = 0
         while not self._is_out_of_time() and failures < _LAST_TRIES:

@@ -10,6 +10,7 @@ from ..clock import Clock, in_words
 from ..endings import Failed
 from ..imds import Metadata
 from ..process.container import forget_login
+from ..retries import RETRIES
 from ..store.retry import Pauses, Remark
 from ..store.s3.credentials import Keyring, MachineRole, OwnKeys
 from . import ecr
@@ -91,6 +92,7 @@ class Puller:
                     pauses.reset()
                 if self._clock.mono_ms() - since_ms >= patience_ms:
                     raise Failed("registry", "the registry refuses %s: %s" % (wanted.image, said.words))
+                RETRIES.failed(self, "pulling the image failed: %s" % said.words)
                 if not is_told:
                     self._remark("pulling failed, trying again: %s" % said.words)
                     is_told = True
@@ -98,6 +100,7 @@ class Puller:
                 if self._is_over():
                     return
         finally:
+            RETRIES.over(self)
             forget_login(self._folder)
         if not self._is_over():
             took = (wanted.image, in_words(self._clock.mono_ms() - began_ms), self._digest or "no digest reported")

@@ -14,6 +14,7 @@ from ..amounts import in_bytes
 from ..clock import Clock, in_words
 from ..endings import Failed, is_disk_full
 from ..http_requests import RETRYABLE_STATUS, USER_AGENT
+from ..retries import RETRIES
 from ..store.retry import GaveUp, Patience, Pauses, Remark
 from .input_cache import Cached, InputCache
 
@@ -190,6 +191,12 @@ class Downloads:
 
     def _persist(self, origin: Origin, action: Callable[[], T], arrived: _Partial) -> T:
         """Retries until the action succeeds, or until nothing more has arrived for too long."""
+        try:
+            return self._retry(origin, action, arrived)
+        finally:
+            RETRIES.over(action)
+
+    def _retry(self, origin: Origin, action: Callable[[], T], arrived: _Partial) -> T:
         pauses = Pauses()
         began_ms = self._clock.mono_ms()
         tell_ms = began_ms + _TELL_MS
@@ -213,6 +220,7 @@ class Downloads:
                 most = arrived.size
                 began_ms = self._clock.mono_ms()
                 pauses.reset()
+            RETRIES.failed(action, "the input %s cannot be fetched: %s" % (origin.name, words))
             now_ms = self._clock.mono_ms()
             if now_ms >= tell_ms:
                 tell_ms = now_ms + _TELL_MS

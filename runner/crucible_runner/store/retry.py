@@ -6,6 +6,7 @@ import time
 from typing import Callable, NamedTuple, Optional, TypeVar
 
 from ..clock import Clock, in_words
+from ..retries import RETRIES
 from .base import StoreError, StoreRefused
 
 T = TypeVar("T")
@@ -51,6 +52,7 @@ class Trouble:
 
     def happened(self, error: Exception) -> None:
         self.error = str(error)
+        RETRIES.failed(self, "%s does not work: %s" % (self._doing, error))
         if not isinstance(error, StoreRefused):
             self._refused_since_ms = None
         elif self._refused_since_ms is None:
@@ -69,9 +71,14 @@ class Trouble:
         since_ms = self._refused_since_ms
         return self._is_start and since_ms is not None and self._clock.mono_ms() - since_ms >= _REFUSED_MS
 
-    def passed(self) -> None:
-        self.error = ""
+    def over(self) -> None:
+        """Nothing is tried again from now on."""
         self._refused_since_ms = None
+        RETRIES.over(self)
+
+    def passed(self) -> None:
+        self.over()
+        self.error = ""
         if self._since_ms is not None:
             lasted_ms = self._clock.mono_ms() - self._since_ms
             self._since_ms = None
@@ -102,17 +109,20 @@ def persist(action: Callable[[], T], is_over: Callable[[], bool], trouble: Troub
     """Repeats the action until it succeeds. Raises `GaveUp` when `is_over` comes first, and `Refused` for a refusal at the start; the first
     try is always made."""
     pauses = Pauses()
-    while True:
-        try:
-            result = action()
-        except StoreError as error:
-            trouble.happened(error)
-            if trouble.is_refusal:
-                raise Refused(str(error)) from error
-            last = error
-        else:
-            trouble.passed()
-            return result
-        pauses.wait(is_over)
-        if is_over():
-            raise GaveUp(str(last)) from last
+    try:
+        while True:
+            try:
+                result = action()
+            except StoreError as error:
+                trouble.happened(error)
+                if trouble.is_refusal:
+                    raise Refused(str(error)) from error
+                last = error
+            else:
+                trouble.passed()
+                return result
+            pauses.wait(is_over)
+            if is_over():
+                raise GaveUp(str(last)) from last
+    finally:
+        trouble.over()

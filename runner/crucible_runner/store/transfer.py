@@ -8,6 +8,7 @@ from typing import Callable, Iterable, Iterator, List, Optional, Sequence, Type,
 
 from ..documents import PART_BYTES
 from ..paths import write_at
+from ..retries import RETRIES
 from .base import Download, Part, Stale, Store, StoreError, StoreRefused, Upload
 from .holes import Reader, sha256_of_zeros
 from .retry import GaveUp, Pauses
@@ -72,17 +73,21 @@ def _persist_part(
     """Retries one part after a failure that is not `final`, so that finished parts of a big file are not moved again."""
     pauses = Pauses()
     until = time.monotonic() + (_PATIENCE_SECONDS if patience is None else patience)
-    while True:
-        try:
-            return action()
-        except (Stale, final):
-            raise
-        except StoreError:
-            if time.monotonic() >= until:
+    try:
+        while True:
+            try:
+                return action()
+            except (Stale, final):
                 raise
-        pauses.wait(is_over)
-        if is_over():
-            raise GaveUp("no time was left")
+            except StoreError as error:
+                if time.monotonic() >= until:
+                    raise
+                RETRIES.failed(action, "a part of a file cannot be moved: %s" % error)
+            pauses.wait(is_over)
+            if is_over():
+                raise GaveUp("no time was left")
+    finally:
+        RETRIES.over(action)
 
 
 class FileUp:

@@ -162,6 +162,8 @@ describe('a table on a screen of 80 columns', () => {
       trouble: null,
       waiting: null,
       queuedSinceMs: null,
+      phase: null,
+      retrying: null,
       attempts: [attempt, attempt],
       recoveries: [recovery],
       placementReasons: [],

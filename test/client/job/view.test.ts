@@ -202,6 +202,8 @@ describe('a job joined from workflow, record and beat', () => {
     })
     expect(seen('draining')).toMatchObject({
       state: 'running',
+      reason: 'saving',
+      phase: 'draining',
       attempts: [{ state: 'stopping', reason: 'saving' }],
     })
   })
@@ -227,10 +229,20 @@ describe('a job joined from workflow, record and beat', () => {
       message: 'The machine downloads code and inputs.',
     })
     expect(seen(beatOf(1))).toMatchObject({ state: 'running', reason: 'training', message: 'Training.' })
-    expect(seen(beatOf(1, { phase: 'finishing' }))).toMatchObject({
+    const finishing = {
       state: 'running',
+      reason: 'finishing',
+      phase: 'finishing',
       message: 'The program has ended, and its files are being kept.',
-    })
+    }
+    expect(seen(beatOf(1, { phase: 'finishing' }))).toMatchObject(finishing)
+    // Also where the record of the job says that it trains.
+    const training = { ...status, state: 'running', reason: 'training', message: 'Training.' } as const
+    expect(seen(beatOf(1, { phase: 'finishing' }), training)).toMatchObject(finishing)
+    const phases = [{ name: 'fetching' as const, startedAtMs: NOW, durationMs: 1 }]
+    expect(seen(beatOf(1, { phase: 'finishing', phases })).message).toContain(
+      'without having run the program',
+    )
     expect(seen(beatOf(1, { phase: 'draining' }))).toMatchObject({ state: 'running' })
     const pause = { reason: 'interrupted', message: 'Attempt 2 waits.' } as const
     expect(seen(undefined, { ...status, ...pause })).toMatchObject({ state: 'provisioning', ...pause })
@@ -240,6 +252,23 @@ describe('a job joined from workflow, record and beat', () => {
       ...underWay,
       attempts: [{ state: 'running', reason: 'under-way' }],
     })
+  })
+
+  it('tells what the machine tries again, as part of its present activity', () => {
+    const [attempt] = statusOf().attempts
+    const starting = { ...attempt!, state: 'provisioning', reason: 'launching' } as const
+    const status = statusOf({ reason: 'under-way', attempts: [starting] })
+    const retrying = { text: 'fetching the bundle does not work: 503 SlowDown', sinceMs: NOW - 12_000 }
+    const seen = (beat: Partial<Beat>) =>
+      joinView(facts({ status, newest: { attempt: 1, beat: beatOf(1, beat), machine: machineOf(1) } }))
+    expect(seen({ phase: 'fetching', retrying })).toMatchObject({
+      message: `The machine downloads code and inputs. Trying again: ${retrying.text}.`,
+      retrying,
+      attempts: [{ retrying }],
+    })
+    expect(seen({ phase: 'finishing', retrying }).message).toMatch(/being kept\. Trying again: /)
+    expect(seen({ phase: 'running', retrying }).message).toBe(`Training. Trying again: ${retrying.text}.`)
+    expect(seen({ phase: 'fetching' }).retrying).toBeNull()
   })
 
   it('keeps the progress of the previous attempt until the new one reports some', () => {
@@ -340,6 +369,8 @@ describe('a job joined from workflow, record and beat', () => {
       trouble: null,
       waiting: null,
       queuedSinceMs: null,
+      phase: null,
+      retrying: null,
       placement: null,
       attemptsTotal: 0,
       isLive: true,

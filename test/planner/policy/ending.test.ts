@@ -37,8 +37,8 @@ const MEANINGS: Record<ResultReason, unknown> = {
   'image-login': failed({ class: 'auth', code: 'image-login', hint: hint('image_login') }),
   bundle: failed({ class: 'invalid', code: 'bundle' }),
   secrets: failed({ class: 'invalid', code: 'secrets' }),
-  'no-input': failed({ class: 'invalid', code: 'no-input', hint: hint('under inputs') }),
-  'store-refused': failed({ class: 'auth', code: 'store-refused', hint: hint('Allow the machines') }),
+  'no-input': failed({ class: 'invalid', code: 'input', hint: hint('under inputs') }),
+  'store-refused': failed({ class: 'auth', code: 'store', hint: hint('Allow the machines') }),
   // Another machine would wait in vain, too.
   input: failed({ class: 'transient', code: 'input', hint: hint('the machines can reach it') }),
   registry: failed({
@@ -71,7 +71,7 @@ describe('a machine that starts no runner', () => {
     expect(endOfStart(`booting\n${said}\nPower down`)).toMatchObject({
       failure: {
         class: 'auth',
-        code: 'store-refused',
+        code: 'store',
         message: 'The store refuses this machine: GET s3://b/k: 403 AccessDenied.',
       },
     })

@@ -14,6 +14,7 @@ from crucible_runner.control.lease import Lease
 from crucible_runner.dates import Dates
 from crucible_runner.control.limits import Limits, Spent
 from crucible_runner.control.phases import Phases
+from crucible_runner.retries import Retries
 from crucible_runner.store.retry import GaveUp, Pauses, Refused, Trouble, persist
 from crucible_runner.control.stop import Stop
 from crucible_runner.store.base import StoreError, StoreRefused
@@ -197,6 +198,22 @@ class RetryTest(unittest.TestCase):
         with contextlib.redirect_stderr(output):
             self.trouble.happened(StoreError("refused"))
         self.assertEqual(len(self.remarks), 3)
+
+    def test_tells_beats_what_has_failed_for_ten_seconds_and_is_tried_again(self):
+        retries = Retries(self.clock)
+        with mock.patch("crucible_runner.store.retry.RETRIES", retries):
+            for turn in range(3):
+                self.trouble.happened(StoreError("503"))
+                self.assertIs(retries.document() is not None, turn == 2)
+                self.clock.advance(5_000)
+            began_ms = self.clock.wall_ms() - 15_000
+            self.assertEqual(retries.document(), {"text": "putting it does not work: 503", "sinceMs": began_ms})
+            self.trouble.passed()
+            self.assertIsNone(retries.document())
+            self.assertRaises(GaveUp, persist, self.refuses([StoreError] * 3), lambda: True, self.trouble)
+            self.assertRaises(OSError, persist, mock.Mock(side_effect=OSError("disk")), lambda: False, self.trouble)
+            self.clock.advance(60_000)
+            self.assertIsNone(retries.document())
 
     def refuses(self, kinds):
         """Fails with these errors, one each twenty seconds."""

@@ -134,7 +134,7 @@ describe('the start of a runner on EC2', () => {
     await expect(start()).rejects.toMatchObject({
       failure: {
         class: 'auth',
-        code: 'store-refused',
+        code: 'store',
         message: 'The store refuses this machine: GET s3://b/k: 403 AccessDenied.',
       },
     })

@@ -163,6 +163,8 @@ class Status:
             ``recovering``, ``stopping``, ``succeeded``, ``failed``, ``cancelled``. None in a list while the store, which knows it, does not
             answer.
         message: One sentence for a person.
+        phase: What its machine does now, such as ``fetching``, ``running``, ``finishing``; None without a machine that reports.
+        retrying: What its machine tries again; None if nothing has failed for some seconds.
         backend: Where it runs now, or ran last, as a job file names it: ``ec2:spot``, ``local:on-demand``. None before its first place.
         progress: Percent of the whole training, 0.0 while unknown; 100.0 once it succeeded. ``percent`` is None while unknown, and
             ``training`` has the exact figures.
@@ -198,6 +200,8 @@ class Status:
     submitted_at_ms: int = 0
     ended_at_ms: Optional[int] = None
     deadline_at_ms: Optional[int] = None
+    phase: Optional[str] = None
+    retrying: Optional[str] = None
     warning: Optional[str] = None
     trouble: Optional[str] = None
     placement_reasons: Tuple[str, ...] = ()
@@ -273,6 +277,7 @@ def status_of(document: Mapping[str, Any]) -> Status:
             "attempts": attempts,
             "warning": warning.get("text"),
             "trouble": trouble.get("message"),
+            "retrying": (document.get("retrying") or {}).get("text"),
             "checkpoints": document.get("checkpoints") or {},
             "document": document,
         },
