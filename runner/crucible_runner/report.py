@@ -7,6 +7,8 @@ from .context import Context
 from .endings import Ending
 from .retries import RETRIES
 
+_TEXT_MAX = 500
+
 
 def beat_facts(attempt: Attempt) -> dict:
     """Returns the fields of a beat that the timekeeper does not know."""
@@ -26,7 +28,8 @@ def beat_facts(attempt: Attempt) -> dict:
         beat["saving"] = saving
     retrying = RETRIES.document()
     if retrying is not None:
-        beat["retrying"] = dict(retrying, text=context.book.redactor.clean_text(retrying["text"]))
+        text = context.book.redactor.clean_text(retrying["text"])
+        beat["retrying"] = dict(retrying, text=text if len(text) <= _TEXT_MAX else text[:_TEXT_MAX] + "...")
     return beat
 
 

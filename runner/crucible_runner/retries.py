@@ -7,7 +7,6 @@ from .clock import Clock
 
 # Shorter retries are the way of networks.
 _TOLD_AFTER_MS = 10_000
-_CHARS_MAX = 300
 
 
 class _Failing(NamedTuple):
@@ -43,7 +42,7 @@ class Retries:
             oldest = min(self._failing.values(), key=lambda failing: failing.since_ms, default=None)
         if oldest is None or self._clock.mono_ms() - oldest.since_ms < _TOLD_AFTER_MS:
             return None
-        return {"text": oldest.words[:_CHARS_MAX], "sinceMs": oldest.since_wall_ms}
+        return {"text": oldest.words, "sinceMs": oldest.since_wall_ms}
 
 
 RETRIES = Retries(Clock())

@@ -14,6 +14,8 @@ _GROWTH_SHARE = 1.05
 _SERIOUS_SHARE = 0.5
 # Number of recent generations to remember, whether or not they were saves.
 _BEGUN_KEPT = 16
+# Files that grow by this factor are of a large save that is still being written.
+_GROWING = 1.01
 # Number of earlier saves to compare a new one with.
 _SHAPES_KEPT = 5
 _CLOSED_KEPT = 4
@@ -141,6 +143,9 @@ class Generations:
         """The times of writes that followed a quiet period."""
         self.pause_ms = 0
         """The longest pause seen within one save, from one change to the next."""
+        self.restless_since_ms: Optional[int] = None
+        """Since when (monotonic) files are written again without growing and without a quiet moment; None while that is not so."""
+        self._most_bytes = 0
 
     def observe(self, scan: Scan) -> Optional[Generation]:
         """Processes a scan. Returns the generation that is being written or was written last."""
@@ -181,7 +186,15 @@ class Generations:
             self.current.selection = scan.selection
             if scan.is_disk_full and self.current.changed_ms == scan.at_ms:
                 self.current.is_doubtful = True
+        self._note_restlessness(scan.at_ms)
         return self.current
+
+    def _note_restlessness(self, at_ms: int) -> None:
+        current = self.current
+        if current is None or at_ms - current.changed_ms >= self._quiet_ms:
+            self.restless_since_ms, self._most_bytes = None, 0
+        elif self.restless_since_ms is None or current.total > _GROWING * self._most_bytes:
+            self.restless_since_ms, self._most_bytes = at_ms, current.total
 
     def _begin(self, files: Dict[str, FileStamp], scan: Scan) -> None:
         before = self.closed[-1].number if self.closed else 0

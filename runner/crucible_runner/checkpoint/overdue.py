@@ -17,6 +17,9 @@ _INTERVALS = 3
 # Used while no interval is known: in multiples of the quiet time (30 minutes for 5 s), and at least three times `checkpoint.every`.
 _FIRST_QUIETS = 360
 _FIRST_PACES = 3
+# A program that has written the same files again for this long is not in its first, long save.
+_RESTLESS_MS = 100_000
+_RESTLESS_PACES = 1.5
 # An obstacle that keeps a save from counting for this many times the quiet time is not transient.
 _HINDERED_QUIETS = 20
 # A file outside the checkpoint directory that was written this often is the program's saved state.
@@ -31,6 +34,11 @@ _SAVED = (".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".h5", ".hdf5", ".kera
 _SAVED += (".msgpack", ".ubj", ".model", ".cbm", ".distcp", ".tar")
 _NOT_OURS = (".git", "node_modules", "__pycache__", "site-packages", "wandb", "mlruns")
 
+
+_RESTLESS = (
+    "No checkpoint is saved: %s is written again and again without a pause of %s, so a copy would mix two saves. Write each checkpoint into a "
+    "folder of its own, such as checkpoint-100, and keep the last two. An interruption now costs all work since the last one that was saved."
+)
 
 # Members named in the warning about those that are left out.
 _LEFT_OUT_NAMED = 3
@@ -136,6 +144,8 @@ class Overdue:
         cause = self._hindrance(now_ms)
         if cause is not None:
             return "no-checkpoint", "No checkpoint is saved: %s. See docs/guides/checkpoints.md." % cause
+        if self._is_restless(now_ms):
+            return "no-checkpoint", _RESTLESS % (self._shown, in_words(self._quiet_ms))
         last_ms = self._checkpoints.complete_at_ms
         found = self._found_outside(_OUTSIDE_WRITES) if self._has_saved_nothing() else None
         if found is not None:
@@ -162,6 +172,15 @@ class Overdue:
             since % in_words(waited_ms),
             cause,
         )
+
+    def _is_restless(self, now_ms: int) -> bool:
+        """Whether files are written all the time, and no part of them could be stored for longer than usual."""
+        since_ms, stored_ms = self._scanner.saves.restless_since_ms, self._checkpoints.stored_at_ms
+        if since_ms is None or self._checkpoints.saving() is not None:
+            return False
+        if stored_ms is None:
+            return now_ms - since_ms >= _RESTLESS_MS
+        return now_ms - max(since_ms, stored_ms) >= max(_RESTLESS_MS, _RESTLESS_PACES * self._every_ms)
 
     def _has_saved_nothing(self) -> bool:
         is_empty = self._checkpoints.complete_at_ms is None and not self._checkpoints.uploads

@@ -347,7 +347,7 @@ class Scanner:
             if newest is None or newest.since_ms <= self._uploaded_since_ms:
                 self._hold.release()
                 return []
-            if not self._take(newest, now):
+            if not self._take(newest, now) and not self._take_followed(seen[1:], now):
                 return []
         held = self._hold.selection
         if newest is not None and held is not None and not self._is_held_like(held, newest.selection):
@@ -376,6 +376,21 @@ class Scanner:
             self._is_hold_proof = len(often) == 1 and is_linked
         self._held_since = now._replace(step=newest.generation.step)
         return self._hold.take(self._directory, newest.selection)
+
+    def _take_followed(self, followed: List[ScannedCheckpoint], now: _First) -> bool:
+        """Holds the checkpoint before the newest one, which the program has finished and may delete before it is quiet for long enough.
+        A second scan must have found it unchanged."""
+        if not followed or self._rules.markers:
+            return False
+        seen = followed[0]
+        shape = seen.generation.shape
+        is_whole = self.saves.is_first_kind or self.saves.is_like_complete(shape) or self.saves.is_like_before(shape)
+        is_new = self._uploaded_since_ms < seen.since_ms < now.at_ms
+        if not (is_new and is_whole) or seen.selection.odd is not None or self._is_being_written(seen.selection):
+            return False
+        self._held_ns, self._is_hold_proof = 0, True
+        self._held_since = now._replace(step=seen.generation.step)
+        return self._hold.take(self._directory, seen.selection)
 
     def _is_held_like(self, held: Selection, newest: Selection) -> bool:
         return single_file(held) is None or single_file(newest) is not None

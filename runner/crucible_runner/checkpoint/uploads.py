@@ -75,6 +75,8 @@ class Checkpoints:
         """The recent uploads, newest last."""
         self.complete_at_ms: Optional[int] = None
         """When a checkpoint of this attempt last proved complete (monotonic)."""
+        self.stored_at_ms: Optional[int] = None
+        """When a checkpoint of this attempt was last stored (monotonic), whatever its evidence."""
         self.hindrance = ""
         """The reason why the newest save is not a checkpoint yet; a clause for people, empty when it is only too early."""
         self._on_new = on_new
@@ -435,6 +437,7 @@ class Checkpoints:
         self._last_signature = seen.selection.signature
         self._last_since_ms = seen.since_ms
         self._last_began_ms = began_ms
+        self.stored_at_ms = self._clock.mono_ms()
         self._is_hurried = False
         uploaded = Uploaded(
             candidate.checkpoint,

@@ -66,6 +66,13 @@ class HoldTest(UploadingTest):
         shutil.rmtree(self.path(name), ignore_errors=True)
         os.rename(self.path(name + ".tmp"), self.path(name))
 
+    def into_new_folder(self, *inner):
+        """Each save has a folder of its own, and the last two stay."""
+        shutil.rmtree(self.path("checkpoint-%d" % (self.number - 2)), ignore_errors=True)
+        os.makedirs(self.path("checkpoint-%d" % self.number), exist_ok=True)
+        for each in inner:
+            self.put(self.path("checkpoint-%d/%s" % (self.number, each)))
+
     def stored(self, step):
         """The number of the save in each file of a stored checkpoint but those that stay or keep an older state."""
         manifest = self.manifest(step)
@@ -111,6 +118,27 @@ class HoldTest(UploadingTest):
                     self.assertEqual(manifest["state"], "complete" if name.startswith("one file, replaced") else "settled")
                 newest = found[-1][0]
                 self.assertLess(self.clock.wall_ms() - newest["savedAtMs"], EVERY_MS + 4 * QUIET_MS)
+
+    def test_a_folder_that_another_one_follows_without_a_pause_is_stored_from_one_save(self):
+        self.begin(every_ms=EVERY_MS, pids=lambda: [os.getpid()])
+        names = ("model.pt", "optimizer.pt", "rng.pt")
+        found = self.run_saves([lambda test, name=name: test.into_new_folder(name) for name in names], 90)
+        self.assertGreater(len(found), 1)
+        for manifest, bodies in found:
+            self.assertEqual((manifest["state"], len(bodies)), ("complete", len(names)), bodies)
+            self.assertEqual({int(body) for body in bodies.values()}, {manifest["step"]})
+
+    def test_files_that_are_rewritten_without_a_pause_are_restless_and_growing_ones_are_not(self):
+        self.begin(every_ms=EVERY_MS, pids=lambda: [os.getpid()])
+        self.run_saves(rewrites("model.pt", "optimizer.pt"), 20)
+        self.assertIsNotNone(self.scanner.saves.restless_since_ms)
+        self.assertGreater(self.clock.mono_ms() - self.scanner.saves.restless_since_ms, 5_000)
+        self.tick(QUIET_MS + 500)
+        self.assertIsNone(self.scanner.saves.restless_since_ms)
+        for self.number in range(60):
+            self.append("growing.pt")
+            self.tick(130)
+        self.assertLess(self.clock.mono_ms() - self.scanner.saves.restless_since_ms, 500)
 
     def test_is_not_stored_where_a_pause_within_a_save_cannot_be_told_from_the_one_after_it(self):
         self.begin(every_ms=EVERY_MS, pids=lambda: [os.getpid()])

@@ -17,10 +17,12 @@ class OverdueTest(FolderTest):
     def setUp(self):
         super().setUp()
         self.clock = FakeClock()
-        self.checkpoints = SimpleNamespace(complete_at_ms=None, uploads=[], hindrance="", failure="")
+        self.checkpoints = SimpleNamespace(
+            complete_at_ms=None, stored_at_ms=None, uploads=[], hindrance="", failure="", saving=lambda: None
+        )
         self.interval_ms = None
         self.scanner = SimpleNamespace(
-            interval_ms=lambda: self.interval_ms, saves=SimpleNamespace(current=None), left_out={}
+            interval_ms=lambda: self.interval_ms, saves=SimpleNamespace(current=None, restless_since_ms=None), left_out={}
         )
         self.remarks = []
         os.makedirs(self.at("work", "checkpoints"))
@@ -85,6 +87,21 @@ class OverdueTest(FolderTest):
     def test_says_that_there_was_no_pause_in_which_to_take_one(self):
         self.scanner.saves.current = object()
         self.assertIn("checkpoints is written too often to be quiet", self.check(361_000)[1])
+
+    def test_says_within_two_minutes_that_files_are_written_without_a_pause(self):
+        self.begin(every_ms=300_000)
+        self.scanner.saves.restless_since_ms = self.clock.mono_ms()
+        self.assertIsNone(self.check(99_999))
+        kind, text = self.check(1)
+        self.assertEqual(kind, "no-checkpoint")
+        self.assertRegex(text, r"checkpoints is written again .* without a pause of 1 s.* folder of its own.* keep the last two\.")
+        # One of them was stored, and the next is not due yet.
+        self.checkpoints.stored_at_ms = self.clock.mono_ms()
+        self.assertIsNone(self.check(449_999))
+        self.checkpoints.saving = lambda: {"what": "checkpoint"}
+        self.assertIsNone(self.check(1))
+        self.checkpoints.saving = lambda: None
+        self.assertIsNotNone(self.check())
 
     def test_a_hindrance_that_stays_is_told_and_a_passing_one_is_not(self):
         self.checkpoints.hindrance = "model.pt is held open for writing by pid 7"
