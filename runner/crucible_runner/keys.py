@@ -56,10 +56,10 @@ def stored_at(checkpoint: CheckpointId, path: str, revision: int = 1) -> str:
     return "%s/%s/%s" % (checkpoint.name, "files" if revision == 1 else "files.%d" % revision, path)
 
 
-def place_of(checkpoint: CheckpointId, path: str, revision: int = 1) -> str:
+def place_of(checkpoint: CheckpointId, path: str, revision: int = 1, may_be_key: bool = True) -> str:
     """Returns the same for paths that can be in a key, and another place for others."""
     encoded = path.encode("utf-8")
-    is_key = len(encoded) <= _PATH_BYTES_MAX and not has_controls(path)
+    is_key = may_be_key and len(encoded) <= _PATH_BYTES_MAX and not has_controls(path)
     return stored_at(checkpoint, path if is_key else ".long/" + hashlib.sha256(encoded).hexdigest(), revision)
 
 

@@ -1,6 +1,6 @@
 """Uploads the files of a checkpoint that are not in the store yet."""
 
-from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from ..clock import Clock
 from ..control.saving import of_checkpoint
@@ -68,6 +68,8 @@ class Sender:
         self._begun_steps = set(begun_steps)
         self._stored: Dict[str, _Stored] = {}
         self._sending: Dict[str, FileUp] = {}
+        self._renamed: Set[str] = set()
+        """Paths that the store cannot hold as keys."""
         self.is_written_in_place = False
         """If true, a link does not preserve the content for the upload."""
 
@@ -83,7 +85,7 @@ class Sender:
         stamps = candidate.seen.selection.files
         first = {stamps[path]: path for path in sorted(staged.stamps, reverse=True) if path not in kept}
         # Of several names of one file, only the first is uploaded.
-        places = {path: place_of(checkpoint, path, revision) for path in first.values()}
+        places = {path: self._place(checkpoint, path, revision) for path in first.values()}
         sent_from_ms = self._clock.mono_ms()
         files = self._upload(places, staged, is_given_up)
         upload_ms = self._clock.mono_ms() - sent_from_ms
@@ -110,7 +112,7 @@ class Sender:
         """Uploads files that were staged: older ones, or databases of the checkpoint itself. Returns the manifest for the next revision of
         the uploaded checkpoint, with these and with those that are stored already. Raises as `send` does."""
         revision = uploaded.revision + 1
-        places = {path: place_of(uploaded.checkpoint, path, revision) for path in staged.stamps}
+        places = {path: self._place(uploaded.checkpoint, path, revision) for path in staged.stamps}
         files = self._upload(places, staged, is_given_up)
         stamps = {**selection.older, **selection.files}
         fresh = {path: dict(entry_of(path, file, stamps[path]), storedAt=places[path]) for path, file in files.items()}
@@ -136,6 +138,12 @@ class Sender:
         except (Changed, StoreError):
             if staged.is_unchanged():
                 raise
+        except ValueError as error:
+            refused = {path for path, file in files.items() if file.is_refused} - self._renamed
+            if not refused:
+                raise
+            self._renamed |= refused
+            raise Changed("the store cannot hold its names, so it is stored under others: %s" % error) from error
         finally:
             self._sending = {}
         if not staged.is_unchanged():
@@ -145,6 +153,9 @@ class Sender:
                 self._delete(self._keys.stored_file(place))
             raise Changed("a file of it was written while it was uploaded")
         return files
+
+    def _place(self, checkpoint: CheckpointId, path: str, revision: int) -> str:
+        return place_of(checkpoint, path, revision, path not in self._renamed)
 
     def saving(self) -> Optional[dict]:
         """Returns the progress of the current upload; None without one."""
@@ -192,7 +203,7 @@ class Sender:
 
     def _entry(self, candidate: Candidate, path: str, file: FileUp) -> dict:
         entry = entry_of(path, file, candidate.seen.selection.files[path])
-        place = place_of(candidate.checkpoint, path, candidate.revision)
+        place = self._place(candidate.checkpoint, path, candidate.revision)
         return entry if place == stored_at(candidate.checkpoint, path) else dict(entry, storedAt=place)
 
     def _manifest(self, candidate: Candidate, entries: List[dict], older: Dict[str, dict]) -> dict:

@@ -104,6 +104,8 @@ class FileUp:
         self._count = max(1, -(-size // self._part_bytes))
         self._left = self._count
         self.sent_bytes = 0
+        self.is_refused = False
+        """The store can never hold its key."""
         self.tell: Tell = _tell_no_one
         self._lock = threading.Lock()
         self._upload: Optional[Upload] = None
@@ -120,15 +122,19 @@ class FileUp:
     def _send(self, index: int, is_over: IsOver) -> None:
         offset = index * self._part_bytes
         length = min(self._part_bytes, self.size - offset)
-        _persist_part(lambda: self._put(offset, length), is_over, self._patience)
-        with self._lock:
-            self._left -= 1
-            self.sent_bytes += length
-            is_last = self._left == 0
-            self.tell("uploading", self.sent_bytes)
-        if is_last:
-            _persist_part(self._begun().commit, is_over, self._patience)
-            self.close()
+        try:
+            _persist_part(lambda: self._put(offset, length), is_over, self._patience)
+            with self._lock:
+                self._left -= 1
+                self.sent_bytes += length
+                is_last = self._left == 0
+                self.tell("uploading", self.sent_bytes)
+            if is_last:
+                _persist_part(self._begun().commit, is_over, self._patience)
+                self.close()
+        except ValueError:
+            self.is_refused = True
+            raise
 
     def _begun(self) -> Upload:
         with self._lock:

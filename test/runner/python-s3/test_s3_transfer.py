@@ -55,6 +55,13 @@ class MultipartTest(ServerTest):
         told = self.store._client.ask(query).headers["x-amz-checksum-sha256"]
         self.assertRegex(told, "^[A-Za-z0-9+/]+=*-3$")
 
+    def test_a_key_that_the_store_can_never_hold_is_not_begun_again(self):
+        for code in ("KeyTooLongError", "InvalidURI", "NotImplemented"):
+            with self.subTest(code):
+                self.faults(("^POST .*uploads", answer(400, code), 100))
+                self.assertRaisesRegex(ValueError, code, self.put)
+                self.assertEqual(len(self.seen("POST")), 2)
+
     def test_a_server_that_knows_no_checksums_gets_none(self):
         self.faults(("^POST .*uploads", answer(501, "NotImplemented"), 1))
         self.put()

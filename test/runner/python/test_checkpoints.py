@@ -117,6 +117,26 @@ class CheckpointsTest(UploadingTest):
         self.tick()
         self.assertEqual(self.checkpoints.newest_state, "settled")
 
+    def test_a_name_that_the_store_cannot_hold_is_stored_under_another(self):
+        self.begin()
+        self.save("step-5.pt")
+        upload = self.store.upload
+
+        def refuse(key, size):
+            if key.endswith("/step-5.pt"):
+                raise ValueError("400 KeyTooLongError")
+            return upload(key, size)
+
+        with mock.patch.object(self.store, "upload", refuse):
+            self.tick()
+            self.tick()
+            self.assertRaisesRegex(Changed, "KeyTooLongError", self.tick)
+            self.assertEqual(self.tick(), 5)
+        (entry,) = self.manifest(5)["files"]
+        self.assertEqual(entry["path"], "step-5.pt")
+        self.assertRegex(entry["storedAt"], r"\.long/[0-9a-f]{64}$")
+        self.assertEqual(self.store.get(self.keys.stored_file(entry["storedAt"])), b"content")
+
     def test_one_look_is_never_enough(self):
         self.begin()
         self.save("step-5.pt")

@@ -30,7 +30,7 @@ _EXPIRED = ("ExpiredToken", "ExpiredTokenException", "InvalidToken", "TokenRefre
 # to be read again.
 _PASSING = ("RequestTimeout", "InternalError", "BadDigest", "XAmzContentSHA256Mismatch", "OperationAborted")
 # Error codes of keys that this store can never hold.
-_NEVER = ("KeyTooLongError", "InvalidURI", "NotImplemented")
+NEVER = ("KeyTooLongError", "InvalidURI", "NotImplemented")
 _REMEDIES = {
     "AccessDenied": "allow the identity that runs jobs to read, put, list and delete in this bucket",
     "SignatureDoesNotMatch": "correct the secret key",
@@ -121,7 +121,7 @@ class Client:
                 if renewals < _RENEWALS_MAX and self._is_renewed(ask, error, told, credentials):
                     renewals += 1
                     continue
-                if error.code in _NEVER and ask.method == "PUT":
+                if error.code in NEVER and ask.method == "PUT":
                     raise ValueError(str(error))
                 if not (error.status in RETRYABLE_STATUS or error.code in _PASSING):
                     raise error

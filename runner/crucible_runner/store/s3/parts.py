@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 from ..base import Download, Part, Stale, StoreError, Upload, part_of
-from .client import Answer, Ask, Client, S3Error, fields_of, local_name
+from .client import NEVER, Answer, Ask, Client, S3Error, fields_of, local_name
 from .wire import Broken
 
 # Identifies the writer of an object, so that a put with a lost answer is recognized as one's own.
@@ -88,7 +88,8 @@ class S3Upload(Upload):
             return self._id
 
     def _create(self) -> str:
-        """Requests checksums of parts; on a server without them, the signatures detect damage."""
+        """Requests checksums of parts; on a server without them, the signatures detect damage. Raises `ValueError` for a key that the store
+        can never hold."""
         headers = {PUT_HEADER: self._mark}
         wanted = dict(headers, **{"x-amz-checksum-algorithm": "SHA256"})
         try:
@@ -96,7 +97,12 @@ class S3Upload(Upload):
         except S3Error as error:
             if error.status not in _UNKNOWN:
                 raise
-            answer = self._client.ask(Ask("POST", self._key, (("uploads", ""),), headers))
+            try:
+                answer = self._client.ask(Ask("POST", self._key, (("uploads", ""),), headers))
+            except S3Error as plain:
+                if plain.code in NEVER:
+                    raise ValueError(str(plain)) from plain
+                raise
         self._has_checksums = answer.headers.get("x-amz-checksum-algorithm", "").upper() == "SHA256"
         try:
             told = {local_name(child): child.text for child in ElementTree.fromstring(answer.body)}
