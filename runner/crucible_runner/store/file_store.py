@@ -59,7 +59,7 @@ class FileStore(Store):
 
     def age_ms(self, key: str) -> Optional[int]:
         modified = self._reading(key, lambda path: os.stat(path).st_mtime)
-        return None if modified is None else int((time.time() - modified) * 1000)
+        return None if modified is None else int((self._now() - modified) * 1000)
 
     def put(self, key: str, body: bytes) -> None:
         upload = self.upload(key, len(body))
@@ -128,6 +128,18 @@ class FileStore(Store):
 
     def _temporary(self) -> str:
         return os.path.join(self._root, TEMPORARY_FOLDER, "runner-" + uuid.uuid4().hex)
+
+    def _now(self) -> float:
+        """Returns the time by the clock that dates the store's files, which may be that of another host; by this machine's if no file can be
+        written."""
+        temporary = self._temporary()
+        try:
+            self._in_folder(temporary, lambda: _write_synced(temporary, b""))
+            return os.stat(temporary).st_mtime
+        except OSError:
+            return time.time()
+        finally:
+            _remove(temporary)
 
     def _entries(self, prefix: str) -> List["os.DirEntry[str]"]:
         path = self._path(prefix.rstrip("/"))

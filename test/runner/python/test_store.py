@@ -2,6 +2,7 @@ import errno
 import os
 import shutil
 import threading
+import time
 from unittest import mock
 
 from support import FolderTest
@@ -56,6 +57,15 @@ class FileStoreTest(FolderTest):
                 with self.assertRaises(StoreError) as caught:
                     self.store.put("a/b", b"2")
             self.assertIs(type(caught.exception), kind)
+
+    def test_tells_the_age_of_a_document_whatever_the_clock_of_this_machine_says(self):
+        self.store.put("a", b"1")
+        hour = time.time() - 3_600
+        os.utime(os.path.join(self.folder, "a"), (hour, hour))
+        with mock.patch("time.time", lambda: hour + 30 * 86_400):
+            self.assertLess(abs(self.store.age_ms("a") - 3_600_000), 60_000)
+        self.assertIsNone(self.store.age_ms("b"))
+        self.assertEqual(self.left_over(), [])
 
     def test_puts_if_absent_once(self):
         self.assertTrue(self.store.put_if_absent("a/b", b"first"))
