@@ -1,30 +1,61 @@
-/** Answers that Modal's gateway and Lambda never give: no machine is lost, made twice or declared gone by one. EC2 has a test of its own. */
+/** Answers that providers never give: no machine is lost, made twice or declared gone by one. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sendOnce } from '../../activities/machine/sending'
 import type { Backend } from '../../backends/backend'
-import { BackendError, failureOf } from '../../backends/errors'
 import type { LaunchOutcome } from '../../core/activities'
 import type { MachineHandle } from '../../core/handle'
 import type { Order } from '../../core/job/plan'
 import { Ages } from '../../core/time/ages'
+import { MINUTE_MS } from '../../core/time/time'
 import { patient } from '../support/patience'
 import { chosen } from '../support/selection'
 import { until } from '../support/until'
-import { ANY, AnswerBreaker, hurryTimers, OF_JSON, type Fault, type Question } from './broken-answers'
+import { ANY, AnswerBreaker, OF_JSON, OF_XML, type Fault, type Faults, type Question } from './broken-answers'
+import { outcomeOf } from './broken-frame'
+import { Ec2Harness } from './ec2/harness'
 import { patiently } from './harness'
 import { LambdaHarness } from './lambda/harness'
 import { ModalHarness } from './modal/harness'
 
-type JsonHarness = LambdaHarness | ModalHarness
+type SomeHarness = Ec2Harness | LambdaHarness | ModalHarness
+
+interface Opened {
+  h: SomeHarness
+  breaker: AnswerBreaker
+  backend: Backend
+  /** Lets time pass until a call is over, where the harness drives the clock. */
+  meanwhile?: <T>(call: Promise<T>) => Promise<T>
+}
 
 interface Site {
-  open: (fault: Fault) => Promise<{ h: JsonHarness; breaker: AnswerBreaker; backend: Backend }>
+  faults: Faults
+  /** Those of `npm test`. */
+  few: readonly string[]
+  open: (fault: Fault) => Promise<Opened>
   launches: (question: Question) => boolean
   ends: (question: Question) => boolean
 }
 
+const JSON_FAULTS = { ...ANY, ...OF_JSON }
+const FEW = ['nothing', 'the answer to an earlier question', 'a silence', 'empty ids', 'an unknown state']
+const actionOf = ({ body }: Question): string | null => new URLSearchParams(body).get('Action')
+
 const SITES: Readonly<Record<string, Site>> = {
+  ec2: {
+    faults: { ...ANY, ...OF_XML },
+    few: ['nothing', 'half of it', 'a silence in the middle', 'empty fields', 'machines in an unknown state'],
+    open: async (fault) => {
+      const h = await Ec2Harness.onPaper({ config: { staleForMs: 5 * MINUTE_MS } })
+      const breaker = await AnswerBreaker.open(h.cloud.endpoint, fault)
+      const backend = await h.reopen({ endpoint: breaker.url })
+      return { h, breaker, backend, meanwhile: (call) => h.meanwhile(call) }
+    },
+    launches: (question) => actionOf(question) === 'CreateFleet',
+    ends: (question) => actionOf(question) === 'TerminateInstances',
+  },
   modal: {
+    faults: JSON_FAULTS,
+    few: FEW,
     open: async (fault) => {
       const h = await ModalHarness.make({ isOnPaper: true })
       const breaker = await AnswerBreaker.open(h.config.url, fault)
@@ -34,6 +65,8 @@ const SITES: Readonly<Record<string, Site>> = {
     ends: ({ path }) => path.endsWith('/cancel'),
   },
   lambda: {
+    faults: JSON_FAULTS,
+    few: FEW,
     open: async (fault) => {
       const h = await LambdaHarness.make({ isOnPaper: true, config: { staleForMs: 0 } })
       const breaker = await AnswerBreaker.open(h.config.endpoint, fault)
@@ -44,22 +77,23 @@ const SITES: Readonly<Record<string, Site>> = {
   },
 }
 
-const FAULTS = { ...ANY, ...OF_JSON }
-const FEW = ['nothing', 'the answer to an earlier question', 'a silence', 'empty ids', 'an unknown state']
 const CASES = Object.entries(SITES).flatMap(([name, site]) =>
-  chosen(Object.keys(FAULTS), FEW).map((fault) => ({ name, site, fault })),
+  chosen(Object.keys(site.faults), site.few).map((fault) => ({ name, site, fault })),
 )
 
 describe.each(CASES)('an answer of $name with $fault', ({ site, fault: faultName }) => {
-  const fault = FAULTS[faultName]!
-  let h: JsonHarness
+  const fault = site.faults[faultName]!
+  let h: SomeHarness
   let breaker: AnswerBreaker
   let backend: Backend
+  let meanwhile: NonNullable<Opened['meanwhile']>
   let order: Order
   let handle: MachineHandle
 
   beforeAll(async () => {
-    ;({ h, breaker, backend } = await site.open(fault))
+    const opened = await site.open(fault)
+    ;({ h, breaker, backend } = opened)
+    meanwhile = opened.meanwhile ?? ((call) => call)
     order = await h.order()
     handle = await launched(order)
   })
@@ -74,28 +108,19 @@ describe.each(CASES)('an answer of $name with $fault', ({ site, fault: faultName
 
   const ages = new Ages({ now: Date.now, monotonicMs: () => performance.now() })
   const launch = (next: Order): Promise<LaunchOutcome> =>
-    sendOnce({ backend, store: h.store, now: Date.now, ages }, next, patiently().signal)
+    meanwhile(sendOnce({ backend, store: h.store, now: Date.now, ages }, next, patiently().signal))
+  const untilRunning = (id: string, count: number): Promise<unknown> =>
+    meanwhile(until(async () => (await h.runningOf(id)) === count))
 
   async function launched(next: Order): Promise<MachineHandle> {
     const outcome = await launch(next)
     if (outcome.kind !== 'launched') throw new Error(JSON.stringify(outcome))
-    await until(async () => (await h.runningOf(next.attemptId)) === 1)
+    await untilRunning(next.attemptId, 1)
     return outcome.handle
   }
 
-  /** Returns the outcome of a call, which ends within its time limit; a refusal has words for a person. */
-  async function outcome<T>(ask: () => Promise<T>): Promise<T | 'refused'> {
-    const timers = fault.isEndless === true ? hurryTimers() : undefined
-    try {
-      return await ask()
-    } catch (error) {
-      expect(error).toBeInstanceOf(BackendError)
-      expect(failureOf(error).message).not.toMatch(/undefined|Cannot read|is not a function|not iterable/)
-      return 'refused'
-    } finally {
-      timers?.restore()
-    }
-  }
+  const outcome = <T>(ask: () => Promise<T>): Promise<T | 'refused'> =>
+    outcomeOf(fault, () => meanwhile(ask()))
 
   it(
     'ends no healthy machine, and hides none',
@@ -118,14 +143,14 @@ describe.each(CASES)('an answer of $name with $fault', ({ site, fault: faultName
       breaker.breaks = site.launches
       const answered = await outcome(() => launch(next))
       breaker.breaks = undefined
-      await until(async () => (await h.runningOf(next.attemptId)) === 1)
+      await untilRunning(next.attemptId, 1)
       if (answered !== 'refused' && answered.kind === 'refused') expect(fault.isRefusal).toBe(true)
       if (answered !== 'refused' && answered.kind === 'launched')
         expect(answered.handle.attemptId).toBe(next.attemptId)
-      const found = await backend.find(next.attemptId, patiently())
+      const found = await outcome(() => backend.find(next.attemptId, patiently()))
       expect(found).toMatchObject({ kind: 'found', handles: [{ attemptId: next.attemptId }] })
       const again = await launch(next)
-      if (again.kind === 'launched' && found.kind === 'found')
+      if (again.kind === 'launched' && found !== 'refused' && found.kind === 'found')
         expect(again.handle.id).toBe(found.handles[0]!.id)
       expect(await h.runningOf(next.attemptId)).toBe(1)
     },
@@ -139,10 +164,10 @@ describe.each(CASES)('an answer of $name with $fault', ({ site, fault: faultName
       breaker.keepsBack = true
       await outcome(() => backend.terminate(handle, patiently()))
       breaker.breaks = undefined
-      const [seen] = await backend.observe([handle], patiently())
+      const [seen] = await meanwhile(backend.observe([handle], patiently()))
       expect(['pending', 'running']).toContain(seen?.state)
-      await backend.terminate(handle, patiently())
-      await until(async () => (await h.runningOf(order.attemptId)) === 0)
+      await meanwhile(backend.terminate(handle, patiently()))
+      await untilRunning(order.attemptId, 0)
     },
     patient(20_000),
   )

@@ -1,7 +1,6 @@
 /** A proxy between a backend and its provider that breaks answers, and ways to break one. */
 import { createServer, request as send, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import { Socket, type AddressInfo } from 'node:net'
-import { jest } from '@jest/globals'
+import type { AddressInfo } from 'node:net'
 
 export interface Answer {
   status: number
@@ -29,7 +28,7 @@ export interface Fault {
 
 export type Faults = Readonly<Record<string, Fault>>
 
-export function withBody(change: (body: string) => string): Fault {
+function withBody(change: (body: string) => string): Fault {
   return { change: (answer) => ({ ...answer, body: change(answer.body) }) }
 }
 
@@ -92,6 +91,22 @@ export const OF_JSON: Faults = {
   'null in each field': withBody((body) => body.replace(/":("[^"]*"|[\d.]+)/g, '":null')),
   'an unknown state': withBody((body) => body.replace(/"(phase|status)":"[^"]*"/g, '"$1":"dreaming"')),
   'an empty state': withBody((body) => body.replace(/"(phase|status)":"[^"]*"/g, '"$1":""')),
+}
+
+const ERROR =
+  '<Response><Errors><Error><Code>InternalError</Code><Message>no</Message></Error></Errors></Response>'
+
+/** Faults that can strike an answer in XML. */
+export const OF_XML: Faults = {
+  JSON: withBody(() => '{"message": "ok"}'),
+  'an error with status 200': withBody(() => ERROR),
+  'an answer to another question': withBody(
+    () => '<DescribeRegionsResponse><regionInfo/></DescribeRegionsResponse>',
+  ),
+  'empty fields': withBody((body) => body.replace(/>[^<>]+</g, '><')),
+  'words for numbers and dates': withBody((body) => body.replace(/>[\d.:TZ-]+</g, '>many<')),
+  'machines in an unknown state': withBody((body) => body.replace(/>(running|pending)</g, '>dreaming<')),
+  'machines of another Region': withBody((body) => body.replaceAll('us-east-1', 'xx-north-9')),
 }
 
 /** Breaks the answers to some questions. */
@@ -162,34 +177,4 @@ function withoutLength(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   delete kept['content-length']
   delete kept['transfer-encoding']
   return kept
-}
-
-type Silence = (this: Socket, ms: number, run?: () => void) => Socket
-
-const LONG_TIMER_MS = 2_000
-const FASTER = 100
-
-/** Lets long timers of this process and its sockets ring a hundred times sooner, until it is restored: time limits end in a moment. */
-export function hurryTimers(): { restore: () => void } {
-  const hurried = (ms: number): number => (ms >= LONG_TIMER_MS ? ms / FASTER : ms)
-  const start = globalThis.setTimeout
-  const startSooner = (run: () => void, ms = 0, ...rest: []): NodeJS.Timeout =>
-    start(run, hurried(ms), ...rest)
-  const timers = jest.spyOn(globalThis, 'setTimeout').mockImplementation(startSooner)
-  const { value: original } = Object.getOwnPropertyDescriptor(Socket.prototype, 'setTimeout') as {
-    value: Silence
-  }
-  const sockets = jest.spyOn(Socket.prototype, 'setTimeout').mockImplementation(function (
-    this: Socket,
-    ms,
-    run,
-  ) {
-    return original.call(this, hurried(ms), run)
-  })
-  return {
-    restore: () => {
-      timers.mockRestore()
-      sockets.mockRestore()
-    },
-  }
 }

@@ -92,7 +92,7 @@ export class Sight {
     return folders.filter((folder) => this.names(folder).includes(`${document}.json`)).length
   }
 
-  private beat(): Beat | undefined {
+  beat(): Beat | undefined {
     const last = this.attempts().at(-1)
     return last === undefined ? undefined : this.json<Beat>(layout.beat(this.jobId, last))
   }

@@ -53,6 +53,10 @@ export interface StageOptions {
   isLeaseShort: boolean
   /** Folders that are to be small disks. */
   disks: readonly DiskName[]
+  /** Of every process, in addition. */
+  settings?: Readonly<Record<string, string>>
+  /** Of the workers' processes, in addition. */
+  ofWorkers?: Readonly<Record<string, string>>
 }
 
 interface Parts {
@@ -69,6 +73,8 @@ export interface Stage {
   /** The provider itself, for what only a provider does. */
   provider: Backend
   context: Context
+  /** What a process of the product needs to know the deployment. */
+  settings: Readonly<Record<string, string>>
   seam: Seam
   /** What went wrong that no fault explains, such as a part that ended although nothing in the run ended it. */
   failures: string[]
@@ -93,14 +99,15 @@ export async function setStage(options: StageOptions): Promise<Stage> {
   const { product } = options
   const dataFile = join(home, 'temporal.db')
   const server = await Server.create(part('server'), { executable: options.executable, dataFile })
-  const settings = { ...settingsOf(home, options), TEMPORAL_ADDRESS: server.address }
+  const settings = { ...settingsOf(home, options), TEMPORAL_ADDRESS: server.address, ...options.settings }
+  const ofWorkers = { ...settings, ...options.ofWorkers }
   const main = product.path('dist', 'cli', 'main.js')
   const seam = join(home, 'seam')
   const parts: Parts = {
     server,
     orchestrator: new WorkerProcess(part('orchestrator'), {
       args: [main, 'worker', 'orchestrator'],
-      environment: settings,
+      environment: ofWorkers,
     }),
     backendWorker: new WorkerProcess(part('backend-worker'), {
       args: [
@@ -110,7 +117,7 @@ export async function setStage(options: StageOptions): Promise<Stage> {
         `require(${JSON.stringify(product.path('test', 'chaos', 'backend-worker.ts'))})`,
         '--',
       ],
-      environment: { ...settings, CHAOS_PRODUCT: product.folder, CHAOS_SEAM: seam },
+      environment: { ...ofWorkers, CHAOS_PRODUCT: product.folder, CHAOS_SEAM: seam },
     }),
   }
   return {
@@ -119,6 +126,7 @@ export async function setStage(options: StageOptions): Promise<Stage> {
     disks,
     provider: await providerOf(settings),
     context: new Context(readClientConfig(settings), Date.now),
+    settings,
     seam: new Seam(seam),
     failures,
     failed: failing.signal,

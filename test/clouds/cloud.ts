@@ -21,7 +21,8 @@ import { S3_ENVIRONMENT, testVersitygw } from '../support/s3'
 import type { TestConnection } from '../support/temporal'
 import { ControlPlane, DEPLOYMENT_ID, QUICK } from '../workflows/harness'
 import { CloudMachine } from './machine'
-import type { BackendParts, CloudConfig, CloudProvider } from './provider'
+import { broken, type Breaker, type BrokenAnswers } from './broken'
+import type { Addresses, BackendParts, CloudConfig, CloudProvider } from './provider'
 import { mergeWorlds } from './providers'
 import { EC2 } from './providers/ec2'
 import { openStorage, type Storage } from './storage'
@@ -40,6 +41,8 @@ export interface CloudWishes {
   /** The store is a bucket of the cloud, and its faults strike there too; in memory without it. */
   hasBucket?: boolean
   timing?: Partial<Timing>
+  /** Answers of the provider that the backend gets broken. */
+  breaks?: BrokenAnswers
 }
 
 /** A cloud with its machines and the store: what a deployment stands on, and by which it is judged. */
@@ -93,16 +96,19 @@ export class CloudDeployment extends ControlPlane implements CloudGround {
   readonly cloud: Cloud
   readonly machines: CloudMachine[]
   readonly storage: Storage
+  /** How many answers were broken. */
+  readonly brokenAnswers: () => number
+  private readonly closeBreaker: () => void
 
   private constructor(
     at: TestConnection,
     namespace: string,
-    { ground, wishes }: { ground: CloudGround; wishes: CloudWishes },
+    { ground, wishes, breaker }: { ground: CloudGround; wishes: CloudWishes; breaker: Breaker | undefined },
   ) {
     const { provider, cloud, machines, storage } = ground
     super(at, namespace, {
       store: storage.store,
-      backend: () => backendOver(ground, { config: wishes.config ?? {} }),
+      backend: () => backendOver(ground, { config: wishes.config ?? {} }, breaker?.reached),
       backends: [provider.name],
       timing: { ...QUICK, ...wishes.timing },
       sendLimitMs: SEND_LIMIT_MS,
@@ -111,12 +117,16 @@ export class CloudDeployment extends ControlPlane implements CloudGround {
     this.cloud = cloud
     this.machines = machines
     this.storage = storage
+    this.brokenAnswers = breaker?.count ?? (() => 0)
+    this.closeBreaker = breaker?.close ?? (() => undefined)
   }
 
   static async start(at: TestConnection, wishes: CloudWishes): Promise<CloudDeployment> {
     const ground = await openGround(wishes)
     const namespace = await freshNamespace(at.client.connection as never)
-    const deployment = new CloudDeployment(at, namespace, { ground, wishes })
+    const { breaks } = wishes
+    const breaker = breaks === undefined ? undefined : await broken(ground.cloud, ground.provider, breaks)
+    const deployment = new CloudDeployment(at, namespace, { ground, wishes, breaker })
     await deployment.startOrchestrator()
     await deployment.startBackend()
     return deployment
@@ -151,6 +161,7 @@ export class CloudDeployment extends ControlPlane implements CloudGround {
 
   override async close(): Promise<void> {
     await super.close()
+    this.closeBreaker()
     await closeGround(this)
   }
 }
@@ -170,8 +181,9 @@ export function sweep(client: Client, input: GarbageCollectionInput): Promise<Ga
 export function backendOver(
   { provider, cloud, storage }: CloudGround,
   parts: Partial<BackendParts> = {},
+  reached: Addresses = cloud,
 ): Backend {
-  return provider.open(cloud, {
+  return provider.open(reached, {
     deployment: DEPLOYMENT_ID,
     config: {},
     handOver: handOversIn(storage.store),

@@ -6,6 +6,7 @@ import type { TestConnection } from '../support/temporal'
 import { lonelyFault, worseFaults } from './alone'
 import { CloudDeployment, journal } from './cloud'
 import { kindsOf } from './faults'
+import { brokenWorld } from './broken'
 import { breaches } from './invariants'
 import { providerOption, providersNamed } from './providers'
 import { EC2 } from './providers/ec2'
@@ -26,14 +27,15 @@ export const CLOUDS = harness({
   jobs: 6,
   options: {
     provider: providerOption('the seeds take turns'),
+    answers: { default: false, means: 'one provider whose answers are broken, in each' },
     each: { default: false, means: 'every kind of fault alone, and those that are worse together' },
   },
   around: (_, use) => withConnection(use),
-  draw: ({ seeds, provider, each }): CloudCase[] => {
+  draw: ({ seeds, provider, each, answers }): CloudCase[] => {
     const providers = providersNamed(provider)
     if (!each)
       return seeds.map((seed) => {
-        const world = seededCloud(seed, providers[seed % providers.length]!)
+        const world = (answers ? brokenWorld : seededCloud)(seed, providers[seed % providers.length]!)
         return { ...world, again: ['--seed', `${seed}`] }
       })
     const alone = seeds.flatMap((seed) =>
@@ -71,8 +73,9 @@ async function runCloud(world: CloudCase, at: TestConnection): Promise<Report> {
   }
 }
 
-function strikesIn({ cloud }: CloudDeployment): string[] {
-  return cloud.faults().map(({ rule, struck }) => `${rule.fault} struck ${struck} times`)
+function strikesIn({ cloud, brokenAnswers }: CloudDeployment): string[] {
+  const broken = `${brokenAnswers()} answers were broken`
+  return [broken, ...cloud.faults().map(({ rule, struck }) => `${rule.fault} struck ${struck} times`)]
 }
 
 /** What looks at a run in the end meets the faults that are left of its store, and asks again. */

@@ -28,6 +28,9 @@ export interface BackendParts {
   around: Around
 }
 
+/** Where a backend finds its provider. */
+export type Addresses = Pick<Cloud, 'endpoint' | 'providers'>
+
 /** What a harness must know of a provider; everything else is the same for all of them. */
 export interface CloudProvider {
   name: ProviderName
@@ -38,7 +41,7 @@ export interface CloudProvider {
   /** How much there is, and for how long; draws as often as it likes. */
   stockOf: (dice: Dice) => WorldText
   pricesOf: (dice: Dice) => WorldText
-  open: (cloud: Cloud, parts: BackendParts) => Backend
+  open: (at: Addresses, parts: BackendParts) => Backend
   /** Of the product's worker, in addition to those that lead it to the cloud. */
   settings: Readonly<Record<string, string>>
   /** Of every job. */

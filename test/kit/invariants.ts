@@ -191,15 +191,26 @@ export async function breachesOnRecord(
 ): Promise<string[]> {
   const { id: jobId, state, attempts } = status
   const artifact = WEIGHTS_ARTIFACT
+  const records = await readRecords(store, jobId)
   return [
     ...classified(status, attempts),
     ...(await resumedAsSaved(store, status)),
     ...bothTypesOnRecord(attempts),
     ...(await sameWeights(store, { jobId, state, artifact }, weightsAfter(stepsTotal))),
     ...(await wholeLogs(store, status)),
-    ...explained(await readRecords(store, jobId), attempts),
+    ...explained(records, attempts),
+    ...rawWords(records),
     ...(await unlikeReplays(store, [jobId])),
   ]
+}
+
+/** Words of an error that only a programmer understands. */
+export const RAW_WORDS = /undefined|Cannot read|is not a function|not iterable|\[object/
+
+function rawWords(records: readonly RecordEntry[]): string[] {
+  return records
+    .filter(({ summary }) => RAW_WORDS.test(summary))
+    .map(({ kind, summary }) => `on record is, as ${kind}: ${summary}`)
 }
 
 async function resumedAsSaved(store: ObjectStore, { id, attempts }: JobStatus): Promise<string[]> {

@@ -5,6 +5,7 @@ import type * as processes from '../crashes/harnesses/processes'
 import type * as blackouts from '../crashes/harnesses/blackouts'
 import type * as buying from '../crashes/harnesses/buying'
 import type * as chaos from '../chaos/harness'
+import type * as clocks from '../clocks/harness'
 import type * as purchases from '../purchases/harness'
 import type * as quarters from '../quarters/harness'
 import type * as money from '../money/harness'
@@ -15,6 +16,7 @@ import type * as checkpointing from '../checkpointing/harness'
 import type * as tracking from '../tracking/harness'
 import type * as attacks from '../attacks/harness'
 import type * as beats from '../beats/harness'
+import type * as hostile from '../hostile/harness'
 import type * as fuzz from '../fuzz/harness'
 import type * as storeRequests from '../store-requests/harness'
 import type * as deployment from '../deployment/harness'
@@ -51,6 +53,10 @@ export const HARNESSES: Readonly<Record<string, { about: string; load: () => Any
   chaos: {
     about: 'Kills, freezes and starves the real processes of a deployment (docs/design/chaos.md).',
     load: () => (require('../chaos/harness') as typeof chaos).CHAOS,
+  },
+  clocks: {
+    about: 'Sets the wall clocks of a deployment with a job in every state (docs/design/chaos.md).',
+    load: () => (require('../clocks/harness') as typeof clocks).CLOCKS,
   },
   purchases: {
     about: 'Buys capacity while workers die, answers are lost and histories go back.',
@@ -102,6 +108,10 @@ export const HARNESSES: Readonly<Record<string, { about: string; load: () => Any
   beats: {
     about: 'Lets jobs with hostile output, files and patterns run on real runners, and watches the beats.',
     load: () => (require('../beats/harness') as typeof beats).BEATS,
+  },
+  hostile: {
+    about: 'Lets one job do everything that a hostile job can, next to another (docs/guides/security.md).',
+    load: () => (require('../hostile/harness') as typeof hostile).HOSTILE_JOB,
   },
   fuzz: {
     about: 'Gives hostile texts to every reader of texts of strangers (docs/guides/security.md).',

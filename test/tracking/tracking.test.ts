@@ -12,8 +12,9 @@ jest.setTimeout(300_000)
 // `npm run proof -- tracking` proves all of them.
 describe('a job that moves', () => {
   let server: MlflowServer | undefined
-  const runner = join(testFolder('tracking'), 'runner.pyz')
+  let runner: string
   beforeAll(async () => {
+    runner = join(testFolder('tracking'), 'runner.pyz')
     await packRunner(runner)
     const found = pythonFor({ check: 'import mlflow' })
     if ('python' in found) server = await startMlflow(found.python, testFolder('mlflow'))

@@ -42,8 +42,11 @@ export function awsError(error: unknown): AwsError {
   const thrown = (error ?? {}) as Thrown
   const name = textOf(thrown.name) ?? 'Error'
   const system = textOf(thrown.code)
-  const message = textOf(thrown.message) ?? name
   const httpStatus = thrown.$metadata?.httpStatusCode
+  const message =
+    name === NAMELESS
+      ? `AWS answered HTTP ${httpStatus} without an error code`
+      : (textOf(thrown.message) ?? name)
   if (httpStatus !== undefined && !isNoAnswer(name, httpStatus)) {
     return new AwsError(message, { code: codeOf(thrown, name), httpStatus, reach: 'answered', cause: error })
   }
@@ -59,9 +62,12 @@ export function awsError(error: unknown): AwsError {
   })
 }
 
+/** The SDK's name for an error whose answer has no code, such as a page of a proxy. */
+const NAMELESS = 'UnknownError'
+
 /** A truncated answer has a status, but no usable content. */
 function isNoAnswer(name: string, httpStatus: number): boolean {
-  return httpStatus < 400 && name !== 'DryRunOperation'
+  return name === NAMELESS || (httpStatus < 400 && name !== 'DryRunOperation')
 }
 
 /** Returns the code of an error. Some answers name their shape instead of their code, or both. */

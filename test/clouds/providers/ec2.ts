@@ -15,7 +15,7 @@ import {
   type Draws,
   type Where,
 } from '../faults'
-import { PATIENCE_MS, type BackendParts, type CloudProvider } from '../provider'
+import { PATIENCE_MS, type Addresses, type BackendParts, type CloudProvider } from '../provider'
 
 const ZONES = ['us-east-1a', 'us-east-1b']
 const TYPES = ['g5.xlarge', 'g5.2xlarge']
@@ -243,7 +243,7 @@ export const EC2: CloudProvider = {
   remains,
 }
 
-function open({ endpoint }: Cloud, { deployment, config: wishes }: BackendParts) {
+function open({ endpoint }: Addresses, { deployment, config: wishes }: BackendParts) {
   const config = { ...CLOUD_CONFIG, ...wishes, endpoint }
   const patience = { readMs: patient(PATIENCE_MS), changeMs: patient(PATIENCE_MS) }
   return createBackendOver(createSdkApi({ region: config.region, endpoint, patience }), config, {

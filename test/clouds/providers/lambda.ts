@@ -5,7 +5,7 @@ import { BILLED_IN_STEPS_OF_MS } from '../../../backends/lambda/machines'
 import type { Cloud, WorldText } from '#small-cloud'
 import { CONFIG } from '../../backends/lambda/harness'
 import { faultsOfCalls, OF_MACHINES, RESTOCKED_MS, UNMET_BEYOND_EC2, type Draws, type Where } from '../faults'
-import { heldApi, type BackendParts, type CloudProvider, type Instance } from '../provider'
+import { heldApi, type Addresses, type BackendParts, type CloudProvider, type Instance } from '../provider'
 
 const at = (ms: number): [number, number] => [ms, ms]
 
@@ -161,7 +161,10 @@ function toldEndMs({ id, bill: { untilMs = Infinity } }: Instance, { journal }: 
   return told?.atMs ?? untilMs
 }
 
-function open({ providers }: Cloud, { deployment, config: { staleForMs }, handOver, around }: BackendParts) {
+function open(
+  { providers }: Addresses,
+  { deployment, config: { staleForMs }, handOver, around }: BackendParts,
+) {
   const { endpoint, apiKey } = providers['lambda']!
   const config: LambdaConfig = {
     ...CLOUD_CONFIG,

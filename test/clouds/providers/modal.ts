@@ -5,7 +5,7 @@ import type { JobRequest } from '../../../backends/modal/documents'
 import type { Cloud, JournalEntry, WorldText } from '#small-cloud'
 import { CONFIG } from '../../backends/modal/harness'
 import { faultsOfCalls, OF_MACHINES, RESTOCKED_MS, UNMET_BEYOND_EC2, type Draws, type Where } from '../faults'
-import { heldApi, type BackendParts, type CloudProvider, type Instance } from '../provider'
+import { heldApi, type Addresses, type BackendParts, type CloudProvider, type Instance } from '../provider'
 
 const at = (ms: number): [number, number] => [ms, ms]
 
@@ -123,7 +123,7 @@ function callsAbout({ tags }: Instance, { journal }: Cloud, action: string): Jou
     )
 }
 
-function open({ providers }: Cloud, { handOver, around }: BackendParts) {
+function open({ providers }: Addresses, { handOver, around }: BackendParts) {
   const { endpoint, key, secret } = providers['modal']!
   const config: ModalConfig = {
     ...CONFIG,
