@@ -1,10 +1,10 @@
 import { HOUR_MS, DAY_MS } from '../../core/time/time'
+import { whyNoPreload } from '../chaos/preload'
 import type { Product } from '../chaos/stage'
 import { harness, type Case, type Drawn } from '../kit/harness'
 import { withServerOnly } from '../kit/server'
 import { withProduct } from '../proof/product'
 import { testServer } from '../support/temporal'
-import { whyNoClocks } from './clocks'
 import { runClocks, type Step } from './run'
 
 const OPTIONS = {
@@ -38,7 +38,7 @@ export const CLOCKS = harness({
   around: (_, use) => withProduct((product) => withServerOnly(() => use(product))),
   draw: () => CLOCK_CASES,
   live: async ({ step }: ClockCase, product: Product, { keep }: Drawn<typeof OPTIONS>) => {
-    const obstacle = whyNoClocks()
+    const obstacle = whyNoPreload()
     if (obstacle !== undefined) return { state: `skipped: ${obstacle}`, breaches: [], story: [] }
     return runClocks(step, { product, executable: testServer().executable, isKept: keep })
   },

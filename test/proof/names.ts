@@ -17,6 +17,7 @@ import type * as tracking from '../tracking/harness'
 import type * as attacks from '../attacks/harness'
 import type * as beats from '../beats/harness'
 import type * as hostile from '../hostile/harness'
+import type * as slowStore from '../slow-store/harness'
 import type * as fuzz from '../fuzz/harness'
 import type * as storeRequests from '../store-requests/harness'
 import type * as deployment from '../deployment/harness'
@@ -112,6 +113,10 @@ export const HARNESSES: Readonly<Record<string, { about: string; load: () => Any
   hostile: {
     about: 'Lets one job do everything that a hostile job can, next to another (docs/guides/security.md).',
     load: () => (require('../hostile/harness') as typeof hostile).HOSTILE_JOB,
+  },
+  'slow-store': {
+    about: 'Makes each operation of a file store slow, or hang, under running jobs (docs/design/chaos.md).',
+    load: () => (require('../slow-store/harness') as typeof slowStore).SLOW_STORE,
   },
   fuzz: {
     about: 'Gives hostile texts to every reader of texts of strangers (docs/guides/security.md).',
