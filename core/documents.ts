@@ -222,6 +222,8 @@ export const RESULT_REASONS = [
   'store-refused',
   /** The image does not exist. */
   'image',
+  /** The container engine of the machine failed. */
+  'engine',
   /** The registry refuses this machine. */
   'image-login',
   /** The registry did not answer for a long time. */

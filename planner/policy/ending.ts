@@ -28,6 +28,7 @@ export function endFromResult(result: RunnerResult): AttemptEnd {
     case 'no-input':
     case 'store-refused':
     case 'image':
+    case 'engine':
     case 'image-login':
     case 'registry':
     case 'secrets':
@@ -41,6 +42,7 @@ const LOGIN_HINT =
   'Correct the name under image, or set image_login to a user and a token with read access; for Amazon ECR, give the role of the machine the policy AmazonEC2ContainerRegistryReadOnly.'
 const NO_INPUT_HINT = 'Correct it under inputs, or make it available there, then submit the job again.'
 const INPUT_HINT = 'Check that its server answers, and that the machines can reach it.'
+const ENGINE_HINT = 'Repair the container engine (Docker or Podman) on the machine, or allow other machines.'
 const REGISTRY_HINT = 'Check that it answers, and that the machines can reach it.'
 /** Pause after a registry failure: a machine has already waited for the registry, and the next one costs money again. */
 const REGISTRY_PAUSE_MS = 5 * MINUTE_MS
@@ -63,6 +65,8 @@ function failureOfResult({ message }: RunnerResult, reason: Failing): Failure {
       return { class: 'workload', message, code: reason, hint: 'Increase resources.disk.' }
     case 'image':
       return { class: 'invalid', message, code: reason, hint: 'Correct the name and the tag under image.' }
+    case 'engine':
+      return { class: 'unreachable', message, code: reason, hint: ENGINE_HINT }
     case 'image-login':
       return { class: 'auth', message, code: reason, hint: LOGIN_HINT }
     case 'registry':

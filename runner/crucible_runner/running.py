@@ -1,5 +1,6 @@
 """The stages in which the user's commands run."""
 
+import contextlib
 import os
 import signal
 from typing import Dict, List, Optional
@@ -18,7 +19,7 @@ from .process.environment import Facts, container_environment, workload_environm
 from .process.shell import shell_words, with_wait
 from .process.symptoms import is_full, oom_kills
 from .process.user import give, hint_of, why_unreachable
-from .process.verdict import End, failure_words, hidden_failure, judge
+from .process.verdict import End, engine_failure, failure_words, hidden_failure, judge
 from .process.workload import Machine, Sink, Workload
 from .store.retry import Pauses
 from .tracking import Place
@@ -107,6 +108,10 @@ class Running:
         attempt.tracking.end()
         self.lasted_ms = context.clock.mono_ms() - began_ms
         self._checkpointing.end_warnings()
+        if self._docker is not None and end.status != 0 and not (end.was_asked_to_stop or end.was_killed or os.path.exists(self._mark("began"))):
+            failed = engine_failure(end, attempt.order["image"])
+            if failed is not None:
+                raise failed
         if self._docker is not None and os.path.exists(self._mark("setup-failed")):
             raise Failed("disk-full" if end.is_disk_full else "setup", failure_words("setup", end))
         self.is_in_good_order = end.is_in_good_order and not self._is_end_doubtful(end)
@@ -138,6 +143,8 @@ class Running:
         gpus = container.gpus_for_docker(bool(attempt.gpus.ask()), visible)
         command = container.container_command(docker, order, paths, sorted(inside), gpus)
         container.remove_container(container.container_name(self._context.options.machine), docker)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._mark("began"))
         return self._launch(self._workload(), command, dict(os.environ, **inside), found)
 
     def _workload(self, waits: bool = False) -> Workload:

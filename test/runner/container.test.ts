@@ -147,6 +147,28 @@ describe('an order with an image', () => {
     })
   })
 
+  it.each([
+    [
+      'no-init',
+      'engine',
+      /engine cannot start the container: Error: container-init binary not found.*catatonit/,
+    ],
+    ['no-shell', 'image', /The image no-shell cannot run a shell .*exec: "sh": executable file not found/],
+  ])('that the engine cannot start (%s) is not the fault of the program', async (image, reason, words) => {
+    const machine = await launchCounter(createDockerWorld(), { image })
+    expect(await machine.end()).toMatchObject({
+      outcome: 'failed',
+      reason,
+      exitCode: null,
+      message: expect.stringMatching(words),
+    })
+  })
+
+  it('has a program whose exit code 127 is its own', async () => {
+    const machine = await launchCounter(createDockerWorld(), { run: 'no-such-program' })
+    expect(await machine.end()).toMatchObject({ reason: 'workload', exitCode: 127 })
+  })
+
   itInAll('is a failure of the setup when that fails in the container', async () => {
     const world = createDockerWorld()
     const machine = await launchCounter(world, { setup: 'echo broken >&2; exit 3' })

@@ -73,6 +73,12 @@ def run(arguments):
     def value(option):
         return arguments[arguments.index(option) + 1]
 
+    if "no-init" in arguments:
+        sys.stderr.write("Error: container-init binary not found on the host: stat /usr/libexec/podman/catatonit: no such file or directory\n")
+        return 125
+    if "no-shell" in arguments:
+        sys.stderr.write("docker: Error response from daemon: exec: \"sh\": executable file not found in $PATH.\n\nRun 'docker run --help'\n")
+        return 127
     names = [arguments[at + 1] for at, word in enumerate(arguments) if word == "--env"]
     environment = {"PATH": os.environ["PATH"]}
     environment.update((name, os.environ[name]) for name in names)

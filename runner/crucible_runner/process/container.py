@@ -27,6 +27,7 @@ _YOUNG_TICKS = 100
 # process is left.
 _SCRIPT = """
 control=$CRUCIBLE_CONTROL_DIR
+: > "$control/began"
 shell=$3
 [ -n "$shell" ] || { command -v bash > /dev/null && shell='%s' || shell='%s'; }
 if [ -n "$1" ]; then $shell -c "$1" || { code=$?; : > "$control/setup-failed"; exit $code; }; fi

@@ -1,13 +1,16 @@
 """Interprets the end of the workload. Pure."""
 
+import re
 import signal
 from typing import List, NamedTuple, Optional
 
-from ..endings import DRAIN_WORDS, Ending
+from ..endings import DRAIN_WORDS, Ending, Failed
 from .causes import cause_of, uncaught
 from .leash import GOOD_ORDER
 
 _MESSAGE_MAX = 500
+# The engine's advice follows its error.
+_ENGINE_SAYS = re.compile(r"docker: |Error: |podman: ")
 
 
 class End(NamedTuple):
@@ -47,6 +50,18 @@ def judge(end: End, drain_reason: Optional[str], is_done: bool) -> Ending:
         reason = "disk-full" if end.is_disk_full else "workload"
         return Ending("failed", reason, failure_words("the command", end), code, name)
     return Ending("succeeded", "completed", "The command ended with exit code 0.", code, name)
+
+
+def engine_failure(end: End, image: str) -> Optional[Failed]:
+    """Returns why a container that never ran its script has ended; None if that is unknown. With 125 the engine itself has failed, with 126
+    or 127 it could not start the shell of the image (Docker and Podman document the same)."""
+    said = [line for line in end.error_lines if line.strip()]
+    words = next((line for line in reversed(said) if _ENGINE_SAYS.match(line)), said[-1] if said else "no reason given").strip().rstrip(".")
+    if end.status == 125:
+        return Failed("engine", "The machine's container engine cannot start the container: %s." % words)
+    if end.status in (126, 127) or "exec format error" in words.lower():
+        return Failed("image", "The image %s cannot run a shell on this machine: %s." % (image, words))
+    return None
 
 
 def hidden_failure(end: End) -> Optional[str]:

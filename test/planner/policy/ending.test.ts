@@ -39,6 +39,8 @@ const MEANINGS: Record<ResultReason, unknown> = {
   secrets: failed({ class: 'invalid', code: 'secrets' }),
   'no-input': failed({ class: 'invalid', code: 'input', hint: hint('under inputs') }),
   'store-refused': failed({ class: 'auth', code: 'store', hint: hint('Allow the machines') }),
+  // Another machine may have a working one.
+  engine: failed({ class: 'unreachable', code: 'engine', hint: hint('container engine') }),
   // Another machine would wait in vain, too.
   input: failed({ class: 'transient', code: 'input', hint: hint('the machines can reach it') }),
   registry: failed({

@@ -8,7 +8,7 @@ from support import GOLDEN, RUNNER
 from crucible_runner import documents
 from crucible_runner.shapes import DocumentError, list_of, literal, or_null, record, tagged, text, whole
 
-_REASONS = ("completed", "workload", "setup", "bundle", "input", "no-input", "store-refused", "image", "secrets", "disk-full", "image-login")
+_REASONS = ("completed", "workload", "setup", "bundle", "input", "no-input", "store-refused", "image", "engine", "secrets", "disk-full", "image-login")
 _REASONS += ("registry", "interrupted", "lease", "late", "runner") + documents.DRAIN_REASONS
 _line = {"n": whole(1), "t": whole(), "m": text}
 # The documents that the runner writes and never reads.
