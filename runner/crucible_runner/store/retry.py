@@ -24,7 +24,7 @@ class GaveUp(Exception):
 
 
 class Refused(GaveUp):
-    """The store has refused this machine for so long, before the workload, that waiting has no use."""
+    """The store has refused this machine since the start, and waiting longer has no use."""
 
 
 class Patience(NamedTuple):
