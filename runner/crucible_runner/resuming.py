@@ -31,7 +31,8 @@ class Resuming:
         self._attempt.enter("restoring")
         checkpointing.prepare()
         self._clear(checkpointing.directory)
-        restorer = Restorer(context.store, context.keys, order["jobId"], self._attempt.stopping.patience)
+        is_start = context.memory.is_first_start and not self._tried
+        restorer = Restorer(context.store, context.keys, order["jobId"], self._attempt.stopping.patience, is_start)
         found: StoredCheckpoints = restorer.restore(
             order["attempt"],
             checkpointing.directory,

@@ -128,11 +128,13 @@ def _are_databases(files: Sequence[dict]) -> bool:
 
 
 class Restorer:
-    def __init__(self, store: Store, keys: Keys, job_id: str, patience: Patience) -> None:
+    def __init__(self, store: Store, keys: Keys, job_id: str, patience: Patience, is_start: bool = False) -> None:
+        """`is_start`: a store that only refuses is given up, as in `Trouble`."""
         self._store = store
         self._keys = keys
         self._job_id = job_id
         self._patience = patience
+        self._is_start = is_start
         self._user: Optional[int] = None
         """The new owner of the restored files; None keeps the owner."""
 
@@ -152,7 +154,7 @@ class Restorer:
         is read. Raises `GaveUp` when the store does not answer in time and `OSError` when the machine's disk refuses a write."""
         tried = tried or set()
         self._user = user
-        trouble = Trouble("looking for checkpoints", remark, clock)
+        trouble = Trouble("looking for checkpoints", remark, clock, self._is_start)
         names = persist(
             lambda: self._store.folders(self._keys.checkpoints), self._patience.is_hopeless, trouble
         )
