@@ -95,7 +95,7 @@ container.remove_container(container.container_name("job-1-1"))`
     expect(answer).toMatchObject({
       exitCode: 0,
       stdout:
-        "['image-login', 'image-login', 'image', 'here', False]\n['being set up', 'up'] ['saved', 'setup-done']\nsaved 143\n",
+        "['image-login', 'image-login', 'image', 'here', False]\n['being set up', 'up'] ['began', 'saved', 'setup-done']\nsaved 143\n",
     })
     expect((await sh(machine, 'docker ps -aq')).stdout).toBe('')
   })

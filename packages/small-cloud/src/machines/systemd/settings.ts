@@ -37,7 +37,7 @@ export function defaultSettings(argv: string[]): ServiceSettings {
 }
 
 /** Accepted without effect, because the machine has no such resource accounting. */
-const WITHOUT_EFFECT = /^(?:OOMPolicy|TasksMax|Limit[A-Z]+)$/
+const WITHOUT_EFFECT = /^(?:OOMPolicy|StandardError|TasksMax|Limit[A-Z]+)$/
 
 type Setter = (settings: ServiceSettings, value: string, name: string) => void
 
