@@ -67,7 +67,7 @@ export class Cli {
     return text.replace(/`((?:\w+=[^\s`]* )*)crucible /g, `\`$1${this.invocation} `)
   }
 
-  /** The time by the deployment's clock, once a command has learned it; else by this computer's. */
+  /** The time by the deployment's clock, once a command has learned it; before that, by this computer's. */
   now(): number {
     return this.#context?.now() ?? this.outside.now()
   }

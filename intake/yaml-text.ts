@@ -231,7 +231,7 @@ function lower(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1)
 }
 
-/** Our words for errors of the parser, of which several are reported at once. NAME is the text at the place. */
+/** Our words for errors of the parser; several of them are reported at once. NAME is the text at the place. */
 const REMEDIES: Readonly<Record<string, { message: string; remedy: string }>> = {
   DUPLICATE_KEY: { message: 'NAME appears twice', remedy: 'remove one of the two' },
   TAB_AS_INDENT: { message: 'a tab indents this line', remedy: 'indent with spaces' },

@@ -121,7 +121,10 @@ export async function claimOf(
   return (await readDocument(store, key, parseClaim))?.intent
 }
 
-/** Returns the owned reservations that serve a request, by the provider's id. A reservation whose claim is unreadable belongs to an unknown request. */
+/**
+ * Returns the owned reservations that serve a request, by the provider's id. A reservation whose claim is unreadable belongs to an unknown
+ * request.
+ */
 export async function claimedReservations(store: ObjectStore, backend: string): Promise<Map<string, string>> {
   const folder = layout.reservationClaims(backend)
   const keys: string[] = []

@@ -83,7 +83,7 @@ export async function drainMachine(
   return { isOnRecord }
 }
 
-/** Whether the runner has obeyed, according to the store; undefined if the store does not answer. */
+/** Whether the runner has obeyed, according to the store; false if the store does not answer. */
 async function isObeyed(documents: AttemptDocuments, isHeard: (beat: Beat) => boolean): Promise<boolean> {
   const beat = await beatOf(documents)
   return (beat?.phase === 'draining' || beat?.phase === 'finishing') && isHeard(beat)

@@ -357,7 +357,7 @@ describe('each command', () => {
   })
 })
 
-describe('a computer whose clock is off', () => {
+describe('a computer with a wrong clock', () => {
   it('counts the age and cost of a job by the server, and submits none', async () => {
     const gate = stage.gate()
     const id = await stage.submit('--env', `GATE=${gate}`)

@@ -60,7 +60,7 @@ async function folder(text = 'print(1)'): Promise<string> {
 }
 
 describe('submit', () => {
-  it('refuses a computer whose clock is off, before anything is written or sent', async () => {
+  it('refuses a computer with a wrong clock, before anything is written or sent', async () => {
     const store = world.store
     Object.defineProperty(store, 'clockOffsetMs', { value: -2 * HOUR_MS })
     const directory = await folder()

@@ -157,7 +157,7 @@ class Program:
         )
 
     def _remark(self, text: str) -> None:
-        """Passes on what a command that still runs says to people: changes of state as information, everything else as a warning."""
+        """Passes on what a command that still runs says to people: changes of state as information, other lines as warnings."""
         # Takes long to import, and most commands say nothing.
         import logging
 
