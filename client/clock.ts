@@ -74,7 +74,7 @@ export class DeploymentClock {
     this.#aheadOfServerMs = aheadMs >= -CLOCK_SLACK_MS && aheadMs <= TOLERANCE_MS ? 0 : aheadMs
   }
 
-  /** Says that this computer's clock is wrong; undefined if it is not known to be, or if a refusal has said so. */
+  /** Reports clock skew of this computer; undefined without known skew, or if a refusal has reported it. */
   get remark(): string | undefined {
     if (this.aheadMs === 0 || this.#hasRefused) return undefined
     return `${this.#difference}, which counts for ages and costs here. ${REMEDY}.`
