@@ -142,6 +142,7 @@ export class RunningMachine implements Machine {
       enclosure,
       environment,
       journalFile: (unit) => `${journal}/${unit}.log`,
+      consoleFile: disk.on(CONSOLE),
       hasProgram: (name) =>
         name.includes('/')
           ? existsSync(disk.find(name) ?? name)

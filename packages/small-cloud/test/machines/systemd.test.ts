@@ -50,6 +50,19 @@ describe.each(TRIED_KINDS)('units on a machine of %s', (enclosure) => {
     expect((await sh(machine, 'systemctl list-units --no-legend')).stdout.split('\n')).toHaveLength(2)
   })
 
+  it('leave their last words on the console if they are set to', async () => {
+    const machine = await bootOne(enclosure)
+    const unit = 'systemd-run -p StandardError=journal+console'
+    await sh(
+      machine,
+      `${unit} --unit=loud sh -c 'echo last words >&2; exit 3'; systemd-run --unit=quiet echo other`,
+    )
+    await until(async () => (await machine.console()).includes('last words\n'))
+    expect((await sh(machine, 'systemctl status loud')).stdout).toContain('last words')
+    expect(await machine.console()).not.toContain('other')
+    expect((await sh(machine, 'systemd-run -p StandardError=tty --unit=tty true')).exitCode).toBe(1)
+  })
+
   it('that fail are kept until they are reset, unless they are collected', async () => {
     const machine = await bootOne(enclosure)
     await sh(machine, "systemd-run --unit=bad sh -c 'echo what happened; exit 9'")

@@ -8,6 +8,8 @@ export interface Ground {
   environment: Record<string, string>
   /** Returns the file on this host for the output of a unit. */
   journalFile: (unit: string) => string
+  /** The file on this host with the serial console. */
+  consoleFile: string
   /** Whether the machine has a program of this name or path. */
   hasProgram: (name: string) => boolean
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { appendFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import { untilFound, type EnclosedProcess, type Enclosure, type ProcessEnd } from '../enclosure'
@@ -11,6 +12,8 @@ import type { UnitState } from './unit'
 
 type Result = 'success' | 'exit-code' | 'signal' | 'core-dump' | 'timeout' | 'start-limit-hit'
 
+/** Last lines of a service that the console gets. */
+const CONSOLE_LINES = 100
 const LOOK_MIN_MS = 10
 const LOOK_MAX_MS = 250
 /** End states of a main process that systemd considers clean. */
@@ -166,8 +169,15 @@ export class Service {
     return isInTime
   }
 
+  /** One descriptor has both outputs of a process: its last lines, whichever it wrote, stand in for its errors. */
+  private writeConsole(): void {
+    const lines = this.settings.isOnConsole ? this.log(CONSOLE_LINES) : []
+    if (lines.length > 0) appendFileSync(this.ground.consoleFile, `${lines.join('\n')}\n`)
+  }
+
   private async mainEnded(end: ProcessEnd): Promise<void> {
     this.end = end
+    this.writeConsole()
     if (this.stopping !== undefined || this.main === undefined) return
     const result = this.resultOfEnd()
     this.state = { active: 'deactivating', sub: 'stop-sigterm' }

@@ -17,6 +17,8 @@ export interface ServiceSettings {
   stopTimeoutMs: number
   stateDirectories: string[]
   isCollected: boolean
+  /** Whether the end of its output is also written to the serial console. */
+  isOnConsole: boolean
 }
 
 export function defaultSettings(argv: string[]): ServiceSettings {
@@ -33,6 +35,7 @@ export function defaultSettings(argv: string[]): ServiceSettings {
     stopTimeoutMs: 90_000,
     stateDirectories: [],
     isCollected: false,
+    isOnConsole: false,
   }
 }
 
@@ -67,6 +70,9 @@ const SETTERS: Readonly<Record<string, Setter>> = {
   CollectMode: (settings, value, name) =>
     void (settings.isCollected =
       oneOf(value, name, ['inactive', 'inactive-or-failed'] as const) !== 'inactive'),
+  StandardError: (settings, value, name) =>
+    void (settings.isOnConsole =
+      oneOf(value, name, ['journal', 'journal+console'] as const) === 'journal+console'),
   User: (_, value) => {
     if (value !== 'root' && value !== '0')
       throw new ProgramError(
