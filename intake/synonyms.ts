@@ -1,4 +1,4 @@
-/** Names of fields in other schedulers, and their names here. */
+/** Names of fields in other schedulers and of our flags, and their names here. */
 export const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ['cmd', 'run'],
   ['command', 'run'],
@@ -27,11 +27,22 @@ export const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ['use_spot', 'interruptible'],
   ['preemptible', 'interruptible'],
   ['retry', 'retries'],
+  ['max_retries', 'retries.failures'],
+  ['max_restarts', 'retries.failures'],
+  ['max_failures', 'retries.failures'],
+  ['max_interruptions', 'retries.interruptions'],
+  ['checkpoint_dir', 'checkpoint.directory'],
+  ['checkpoint_every', 'checkpoint.every'],
+  ['image_user', 'image_login.username'],
+  ['image_password', 'image_login.password'],
+  ['backend', 'backends'],
   ['provider', 'backends'],
   ['cloud', 'backends'],
   ['gpu', 'resources.gpus'],
   ['gpu_type', 'resources.accelerators'],
   ['accelerator', 'resources.accelerators'],
+  ['num_gpus', 'resources.gpus'],
+  ['num_cpus', 'resources.cpus'],
   ['vcpus', 'resources.cpus'],
   ['ram', 'resources.memory'],
   ['vram', 'resources.gpu_memory'],

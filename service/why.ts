@@ -130,6 +130,6 @@ function noSuchDecision(decision: number, decisions: readonly Decision[]): Unexp
     remedy:
       count === 0
         ? 'This job has no decisions yet.'
-        : `Choose one from 1 to ${count}; \`crucible why\` lists them.`,
+        : `${count === 1 ? 'Its only decision is 1' : `Choose one from 1 to ${count}`}; \`crucible why\` lists them.`,
   }
 }
