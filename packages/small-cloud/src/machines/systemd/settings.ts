@@ -39,8 +39,8 @@ export function defaultSettings(argv: string[]): ServiceSettings {
   }
 }
 
-/** Accepted without effect: the machine has no such resource accounting, and its journal gets all output. */
-const WITHOUT_EFFECT = /^(?:OOMPolicy|StandardError|TasksMax|Limit[A-Z]+)$/
+/** Accepted without effect, because the machine has no such resource accounting. */
+const WITHOUT_EFFECT = /^(?:OOMPolicy|TasksMax|Limit[A-Z]+)$/
 
 type Setter = (settings: ServiceSettings, value: string, name: string) => void
 
