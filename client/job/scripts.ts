@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import type { JobSpec } from '../../core/job/job'
+import { shellCommands } from '../../core/shell'
 import type { Tree } from '../../storage/bundle-tree'
 import { isExecutable } from '../../storage/tarball'
 import { hiddenFailures, strictnessOf } from './hidden-failures'
@@ -33,13 +34,13 @@ interface Beginning {
 /** Reads the beginning of a command, as far as it is certain. */
 export function beginningOf(run: string): Beginning {
   let folder = '.'
-  for (const line of run.split(/\n|&&|;/)) {
-    const [program = '', ...rest] = wordsOf(line)
-    if (program === '' || program.startsWith('#') || HARMLESS.test(program)) continue
+  for (const { words, after } of shellCommands(run)) {
+    const [program = '', ...rest] = programOf(words)
+    if (program === '' || HARMLESS.test(program)) continue
     if (program === 'cd') {
       const [target = '', ...more] = rest
       const next = posix.normalize(posix.join(folder, target, '.'))
-      if (more.length > 0 || target.startsWith('/') || !isPlainPath(next)) return { folder }
+      if (more.length > 0 || after === '||' || target.startsWith('/') || !isPlainPath(next)) return { folder }
       folder = next
       continue
     }
@@ -51,15 +52,12 @@ export function beginningOf(run: string): Beginning {
   return { folder }
 }
 
-/** The words of a simple command, without variables before it and `exec`. */
-function wordsOf(line: string): string[] {
-  const words = line.trim().split(/\s+/)
-  while (/^\w+=/.test(words[0] ?? '')) words.shift()
-  if (words[0] === 'exec') words.shift()
-  return words
+/** The words of a simple command from its program on, without variables and `exec` before it. */
+function programOf(words: readonly string[]): readonly string[] {
+  return words.slice(words.findIndex((word) => !/^\w+=/.test(word) && word !== 'exec'))
 }
 
-function scriptAmong(program: string, words: string[]): string | undefined {
+function scriptAmong(program: string, words: readonly string[]): string | undefined {
   if (LAUNCHER.test(program)) return words.find((word) => word.endsWith('.py'))
   if (!INTERPRETER.test(program)) return undefined
   const first = words.findIndex((word) => !/^-[uOBIEsS]+$/.test(word))
@@ -96,12 +94,8 @@ const KEYWORDS = /^(?:if|then|else|elif|do|while|until|time|nohup|!|\{|\()$/
 export function calledFiles(commands: string, folder = '.'): Called[] {
   const found: Called[] = []
   let at = folder
-  for (const part of commands.split(/\n|&&|\|\||[;|]/)) {
-    // The rest may be a text for a program.
-    if (part.includes('<<')) return found
-    const words = wordsOf(part.replace(/(?:^|\s)#[^]*$/, ''))
-    while (KEYWORDS.test(words[0] ?? '')) words.shift()
-    const [program = '', ...rest] = wordsOf(words.join(' '))
+  for (const { words } of shellCommands(commands)) {
+    const [program = '', ...rest] = programOf(words.filter((word) => !KEYWORDS.test(word)))
     if (program === 'cd' || program === 'pushd') {
       const [target = '~'] = rest
       if (target.startsWith('/') || !isPlainPath(posix.join(at, target))) return found

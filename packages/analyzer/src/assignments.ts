@@ -65,7 +65,6 @@ export function assign(
       const owner = run.evaluate(childAt(target, 'object')!, frame)
       const name = childAt(target, 'attribute')!.text
       if (name === 'requires_grad') noteFrozen(run, value, frame)
-      if (name === 'last_epoch') notePlaced(run, owner)
       for (const each of alternatives(owner)) {
         if (each.kind === 'instance')
           each.attributes.set(name, settled(each.attributes.get(name), value, frame))
@@ -102,11 +101,6 @@ export function assign(
     default:
       for (const part of childrenAt(target, 'argument')) assign(run, { target: part, value }, frame)
   }
-}
-
-/** `scheduler.last_epoch = start - 1` */
-function notePlaced(run: Interpreter, scheduler: Value): void {
-  for (const each of alternatives(scheduler)) if (each.kind === 'made') run.placed.add(each.call)
 }
 
 /** `for parameter in model.parameters(): parameter.requires_grad = False` */

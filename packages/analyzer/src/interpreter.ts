@@ -104,8 +104,6 @@ export class Interpreter {
   readonly hooked = new Set<ClassDefinition>()
   /** Modules whose parameters the program excludes from training. */
   readonly frozen: Value[] = []
-  /** Calls that made a schedule of the learning rate whose position the program sets. */
-  readonly placed = new Set<CallEvent>()
   /** Environment variables that the program reads. */
   readonly variables = new Set<string>()
   /** Names of packages that the program imports, with the first place. */

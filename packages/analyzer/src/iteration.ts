@@ -144,8 +144,6 @@ function constantsIn(value: Value): readonly Value[] | undefined {
     return Array.from({ length }, (_, at) => constant(start + at * step))
   }
   if (name === 'reversed') return constantsIn(positional[0] ?? unknown())?.toReversed()
-  // The call returns the requested number of keys, one for each layer.
-  if (name === 'jax.random.split') return keysIn(value, positional[1])
   if (name !== 'enumerate' && name !== 'zip') return undefined
   const lists = positional.map(constantsIn)
   if (lists.length === 0 || lists.some((each) => each === undefined)) return undefined
@@ -153,11 +151,6 @@ function constantsIn(value: Value): readonly Value[] | undefined {
   return Array.from({ length }, (_, at) =>
     list([...(name === 'enumerate' ? [constant(at)] : []), ...lists.map((each) => each![at]!)]),
   )
-}
-
-function keysIn(keys: Value, given: Value | undefined): readonly Value[] | undefined {
-  const count = numberOf(given)
-  return count === undefined || count > LAYERS_MAX ? undefined : new Array<Value>(count).fill(unknown(keys))
 }
 
 /** `itertools.count()` */

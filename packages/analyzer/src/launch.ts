@@ -154,7 +154,7 @@ function programsOf(words: readonly string[], around: Around): Launch[] {
   const inline = SHELLS.has(program) ? rest.findIndex((word) => /^-[a-z]*c$/.test(word)) : -1
   if (inline !== -1 && depth < DEPTH_MAX)
     return launchesOf({ text: rest[inline + 1] ?? '', file: undefined, args: [], folder }, inner)
-  if (program === 'make' && depth < DEPTH_MAX) return madeBy(rest, inner)
+  if (program === 'make') return depth < DEPTH_MAX && read.length < SCRIPTS_MAX ? madeBy(rest, inner) : []
   const script = SHELLS.has(program) ? rest.find((word) => !word.startsWith('-')) : program
   if (script === undefined) return []
   if (script.endsWith('.py') || script.endsWith('.ipynb')) {
@@ -179,6 +179,7 @@ function madeBy(words: readonly string[], around: Around): Launch[] {
   const folder = at === -1 ? around.folder : joined(around.folder, words[at + 1] ?? '')
   const others = at === -1 ? words : words.toSpliced(at, 2)
   const wanted = others.find((word) => !word.startsWith('-') && !isAssignment(word))
+  around.read.push(folder)
   const texts = ['Makefile', 'makefile', 'GNUmakefile'].map((name) => around.files.read(joined(folder, name)))
   const rows = (texts.find((text) => text !== undefined) ?? '').replaceAll('\\\n', ' ').split('\n')
   const start = rows.findIndex((row) => {

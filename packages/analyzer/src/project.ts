@@ -144,14 +144,6 @@ export class Project {
     }
     return undefined
   }
-
-  text(path: string): string | undefined {
-    return this.files.read(path)
-  }
-
-  list(): readonly string[] {
-    return this.files.list()
-  }
 }
 
 function readYaml(text: string): unknown {

@@ -162,7 +162,7 @@ function removeStepUnlessKept(restored: Set<Part>, facts: Facts, loads: readonly
 const NEEDED: readonly Part[] = ['model', 'optimizer', 'step']
 
 /** Returns the needed parts. A schedule of the learning rate counts its own steps, unless `last_epoch` sets its beginning. */
-function neededParts({ events, training, run }: Facts): readonly Part[] {
+function neededParts({ events, training }: Facts): readonly Part[] {
   // Estimators keep the state of their optimizer, and boosting has none.
   if (training.every(({ engine, event }) => engine === 'estimator' || event.method === 'partial_fit'))
     return ['model', 'step']
@@ -170,8 +170,7 @@ function neededParts({ events, training, run }: Facts): readonly Part[] {
     (event) =>
       (/^torch\.optim\.lr_scheduler\.\w+$/.test(event.name) ||
         /^get_\w*schedule/.test(lastPart(event.name))) &&
-      !event.named.has('last_epoch') &&
-      !run.placed.has(event),
+      !event.named.has('last_epoch'),
   )
   return hasSchedule ? [...NEEDED, 'scheduler'] : NEEDED
 }

@@ -2,7 +2,7 @@
 import { evidenceOf, isCalled, lastPart, nameOf, type Facts } from '../facts'
 import { CERTAIN, found, LIKELY, notKnown, POSSIBLE, type Findings } from '../report'
 import type { Loop } from '../flow'
-import { constantOf, numberOf, setting, textOf, type CallEvent, type Value } from '../values'
+import { constantOf, constructionOf, numberOf, setting, textOf, type CallEvent, type Value } from '../values'
 import { isMegatronTraining, megatronOption } from '../options/megatron'
 import { settingsOf } from './devices'
 import { endOf, leftAfter } from '../rounds'
@@ -155,9 +155,12 @@ function batchOf(event: CallEvent): number | undefined {
   const { name, method, named } = event
   if (method === 'DataLoader' || method === 'fit' || method === 'StatefulDataLoader') {
     if (isForTest(event)) return undefined
+    const data = constructionOf(event.positional[0])
+    // `keras.utils.image_dataset_from_directory`
+    if (data !== undefined && data.method.includes('_dataset_from_'))
+      return numberOf(data.named.get('batch_size'))
     return numberOf(named.get('batch_size') ?? (method === 'DataLoader' ? event.positional[1] : undefined))
   }
-  if (/_dataset_from_\w+$/.test(method) && !isForTest(event)) return numberOf(named.get('batch_size'))
   if (method === 'batch' && event.receiver !== undefined && !name.startsWith('dict'))
     return numberOf(event.positional[0])
   return undefined
