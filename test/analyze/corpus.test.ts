@@ -4,7 +4,7 @@ import { analysisDocument } from '../../packages/analyzer/src/report'
 import { filesOf, inWords, judge, parser, REWRITES, samplesIn, score, type Score } from './corpus'
 
 /**
- * 24 of them were written after the rules. Their first run, before any rule changed because of them, got 230 of 262 fields right, and 214 of
+ * Eleven have the shapes of public scripts that the rules got wrong. 24 others were written after the rules. Their first run, before any rule changed because of them, got 230 of 262 fields right, and 214 of
  * the 227 with a confidence of 0.9 or more.
  */
 const SAMPLES = samplesIn('scripts')

@@ -51,6 +51,16 @@ describe('the analysis of a hostile program', () => {
     expect(performance.now() - began).toBeLessThan(LIMIT_MS)
   })
 
+  it('ends soon for a Makefile that starts itself', async () => {
+    const files = project({
+      Makefile: `all:\n${'\tmake\n'.repeat(2_000)}\tpython train.py\n`,
+      'train.py': 'import torch\n',
+    })
+    const began = performance.now()
+    expect(analyze(await parser(), { files, command: 'make' }).entry).toBe('train.py')
+    expect(performance.now() - began).toBeLessThan(LIMIT_MS)
+  })
+
   it.each(Object.entries(SCRIPTS))('ends soon for a shell script: %s', async (_, text) => {
     const files = project({ 'run.sh': `${text}python train.py $A\n`, 'train.py': 'import torch\n' })
     const began = performance.now()

@@ -45,6 +45,8 @@ export function findFramework({ run, events, training, launch }: Facts): Finding
   const called = frameworksOf(events)
   const places = new Map<string, Evidence>()
   for (const [name, place] of run.imports) {
+    // Programs of other frameworks write for TensorBoard with it.
+    if (name.startsWith('torch.utils.tensorboard')) continue
     const entry = PACKAGES.find(([prefix]) => name === prefix || name.startsWith(`${prefix}.`))
     // Other modules may import a library for functions that the program does not call, such as exports.
     if (place.file !== run.entry && entry !== undefined && !called.has(entry[1])) continue
@@ -86,7 +88,9 @@ const startOf = ({ from, entry, launcher }: Facts['launch']): Evidence =>
 
 /** Frameworks that the program calls. */
 function frameworksOf(events: Facts['events']): ReadonlySet<string> {
-  const tops = new Set(events.filter(isCalled).map(({ name }) => name.split(/[.(]/)[0]!))
+  // Helpers of Lightning, such as those that find the first process, train nothing.
+  const called = events.filter((event) => isCalled(event) && !event.name.startsWith('lightning.utilities.'))
+  const tops = new Set(called.map(({ name }) => name.split(/[.(]/)[0]!))
   return new Set(
     PACKAGES.filter(([prefix]) => tops.has(canonicalName(`${prefix}.`).split('.')[0]!)).map(
       ([, framework]) => framework,

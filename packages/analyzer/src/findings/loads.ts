@@ -92,6 +92,11 @@ function ownLoad(event: CallEvent): Load | undefined {
   if (name.startsWith('torch.distributed.checkpoint.state_dict.set_')) return distributedLoad(event)
   if (name === 'safetensors.torch.load_model')
     return { ...base, parts: new Set(['model']), path: argument(event, 'filename', 1) }
+  if (method === 'from_pretrained') {
+    // A folder that the program looks for, rather than a published model.
+    const path = event.positional.slice(0, 2).find(({ origins }) => origins.length > 0)
+    return path === undefined ? undefined : { ...base, parts: new Set(['model']), path }
+  }
   if (method === 'load_weights') return { ...base, parts: new Set(['model']) }
   if (name.startsWith('keras.') && method === 'load_model')
     return { ...base, parts: new Set(['model', 'optimizer']) }

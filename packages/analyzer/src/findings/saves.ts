@@ -62,6 +62,9 @@ function partsSaved(event: CallEvent): ReadonlySet<Part> | undefined {
   }
   const { method, name } = event
   if (method === 'save') return partsOfSaveMethod(event)
+  const [written] = event.positional
+  if (method === 'write' && written?.kind === 'made' && written.call.name === 'flax.serialization.to_bytes')
+    return objectParts(written.call, written.call.positional[0], 0)
   if (method === 'write' && name.startsWith('tensorflow.train.Checkpoint'))
     return partsOfTrackable(event.receiver)
   // Tokenizers and processors are saved the same way, and configurations.
@@ -145,6 +148,7 @@ function ownSave({ event, parts }: { event: CallEvent; parts: ReadonlySet<Part> 
 
 /** The file of a saving function is its second argument, that of a saving method its first. */
 function pathOfSave(event: CallEvent): Value | undefined {
+  if (event.method === 'write') return event.receiver
   const named = ['f', 'filename', 'filepath', 'path'].map((name) => event.named.get(name))
   return (
     named.find((value) => value !== undefined) ?? event.positional[SAVERS[event.name] === undefined ? 0 : 1]
