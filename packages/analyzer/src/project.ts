@@ -197,7 +197,7 @@ export function pathFrom(folder: string, path: string): string {
 }
 
 /** Removes `.` and `..` from a path; a `..` above the project's folder stays, and names no file of it. */
-export function normal(path: string): string {
+function normal(path: string): string {
   const result: string[] = []
   for (const part of path.split('/')) {
     if (part === '' || part === '.') continue
