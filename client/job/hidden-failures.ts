@@ -4,7 +4,8 @@ import { shellCommands, type ShellCommand } from '../../core/shell'
 /** Programs that do the work of a job: failures of `mkdir`, `rm` and the like are often ignored on purpose. */
 const WORK =
   /^(?:(?:[\w.~-]*\/)*(?:python[\d.]*|torchrun|accelerate|deepspeed|horovodrun|mpirun|srun|make|uv|poetry|papermill|Rscript|julia)|\.{0,2}\/[\w./-]+)$/
-const SHELL = /^(?:\/(?:usr\/)?bin\/)?(?:ba|da|k|z)?sh$/
+/** A shell, as a command names it. */
+export const SHELL = /^(?:\/(?:usr\/)?bin\/)?(?:ba|da|k|z)?sh$/
 /** Words before the program of a simple command. */
 const BEFORE = /^(?:\w+=.*|time|exec|nohup|env|then|else|do|\{|\()$/
 const CONDITION = /^(?:if|elif|while|until)$/
@@ -141,8 +142,8 @@ const isWork = (program: readonly string[]): boolean => {
   )
 }
 
-/** The words of a simple command from its program on. */
-function programOf(words: readonly string[]): string[] {
+/** The words of a simple command from its program on, without quotes. */
+export function programOf(words: readonly string[]): string[] {
   const first = words.findIndex((word) => !BEFORE.test(word) && !CONDITION.test(word) && word !== '!')
   return first < 0 ? [] : words.slice(first).map(unquoted)
 }

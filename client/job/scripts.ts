@@ -5,7 +5,7 @@ import type { JobSpec } from '../../core/job/job'
 import { shellCommands } from '../../core/shell'
 import type { Tree } from '../../storage/bundle-tree'
 import { isExecutable } from '../../storage/tarball'
-import { hiddenFailures, strictnessOf } from './hidden-failures'
+import { hiddenFailures, programOf, SHELL, strictnessOf } from './hidden-failures'
 
 /** Programs whose first non-option argument is a script. */
 const INTERPRETER = /^(?:python[\d.]*|bash|sh)$/
@@ -52,11 +52,6 @@ export function beginningOf(run: string): Beginning {
   return { folder }
 }
 
-/** The words of a simple command from its program on, without variables and `exec` before it. */
-function programOf(words: readonly string[]): readonly string[] {
-  return words.slice(words.findIndex((word) => !/^\w+=/.test(word) && word !== 'exec'))
-}
-
 function scriptAmong(program: string, words: readonly string[]): string | undefined {
   if (LAUNCHER.test(program)) return words.find((word) => word.endsWith('.py'))
   if (!INTERPRETER.test(program)) return undefined
@@ -83,9 +78,7 @@ interface Called {
   folder: string
 }
 
-const SHELL = /^(?:\/(?:usr\/)?bin\/)?(?:ba|da|k|z)?sh$/
 const SHELL_NAMED = /\b(?:ba|da|k|z)?sh\b/
-const KEYWORDS = /^(?:if|then|else|elif|do|while|until|time|nohup|!|\{|\()$/
 
 /**
  * The files that shell commands start, up to the first place where their folder is uncertain.
@@ -95,7 +88,7 @@ export function calledFiles(commands: string, folder = '.'): Called[] {
   const found: Called[] = []
   let at = folder
   for (const { words } of shellCommands(commands)) {
-    const [program = '', ...rest] = programOf(words.filter((word) => !KEYWORDS.test(word)))
+    const [program = '', ...rest] = programOf(words)
     if (program === 'cd' || program === 'pushd') {
       const [target = '~'] = rest
       if (target.startsWith('/') || !isPlainPath(posix.join(at, target))) return found
