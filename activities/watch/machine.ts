@@ -72,6 +72,7 @@ export class MachineWatch {
   private lastWordsAtMs: number | undefined
   private readonly monotonicMs: () => number
   private readonly skew: ClockSkew
+  private readonly began: Moment
 
   constructor(
     { store, now, monotonicMs, grants, backend }: MachineWatchDeps,
@@ -82,6 +83,7 @@ export class MachineWatch {
     this.now = now
     this.store = store
     this.monotonicMs = monotonicMs
+    this.began = this.moment
     this.skew = new ClockSkew(input.timing, () => this.moment)
     this.documents = new AttemptDocuments(store, { jobId, attempt }, now)
     this.grants = grants && new LeaseGrants(grants, input.order, () => this.moment)
@@ -90,7 +92,8 @@ export class MachineWatch {
     this.budget = new BudgetWatch(input, {
       backend,
       documents: this.documents,
-      now,
+      // A wall clock that is set ahead makes no machine cost more.
+      now: () => Math.min(now(), this.steadyAtMs),
       billedFromAtMs: () => this.billing?.fromAtMs,
     })
     this.ttlMs = input.timing.leaseMs
@@ -124,6 +127,11 @@ export class MachineWatch {
       case 'silent':
         return { kind: 'silent', silentMs: liveness.silentMs }
     }
+  }
+
+  /** The time by the wall clock of the first moment, grown by the monotonic one. */
+  private get steadyAtMs(): number {
+    return this.began.wallAtMs + this.monotonicMs() - this.began.monotonicMs
   }
 
   private get moment(): Moment {
@@ -291,8 +299,8 @@ export class MachineWatch {
     if (this.isDraining) return
     const grant = await this.grants?.next()
     if (grant === undefined && this.grants?.isOptional === false) return
-    // A report of spending that rests on a wrong clock would move the runner's own, exact stop.
-    const isCounted = this.skew.isSmall
+    // A report of spending that rests on a wrong clock, or on one that was set, would move the runner's own, exact stop.
+    const isCounted = this.skew.isSmall && Math.abs(this.now() - this.steadyAtMs) <= CLOCK_SLACK_MS
     const newReport = isCounted ? await this.budget.newReport() : undefined
     const monotonicMs = this.monotonicMs()
     const { timing } = this.input

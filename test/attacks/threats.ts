@@ -34,6 +34,12 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'Temporal client',
+    tries: 'answer an activity for its worker',
+    keeps: 'results are signed',
+    proof: { file: STRANGERS, tests: 'a stranger who reaches the Temporal server answers no activity' },
+  },
+  {
+    from: 'Temporal client',
     tries: 'send updates and signals to a job',
     keeps: 'unsigned ones are dropped; the job continues',
     proof: {
@@ -298,6 +304,12 @@ export const THREATS: readonly Threat[] = [
     tries: 'stop beats by output, names, patterns',
     keeps: 'their own process',
     proof: { file: 'test/beats/beats.test.ts', tests: 'the beats of a runner go on' },
+  },
+  {
+    from: 'any job',
+    tries: 'do all this at once next to another job',
+    keeps: 'no beat is late; nothing is left',
+    proof: { file: 'test/hostile/hostile.e2e.test.ts', tests: 'a job that does everything hostile at once' },
   },
   {
     from: 'any job',

@@ -36,7 +36,7 @@ const QUESTIONS: Readonly<Record<ProviderName, Readonly<Record<Call, RegExp>>>> 
 
 const faultsOf = ({ name }: CloudProvider): Faults => ({ ...ANY, ...(name === 'ec2' ? OF_XML : OF_JSON) })
 
-/** A job whose workload ends by itself, or hangs so that we must end its machine, and a few broken answers on its way. */
+/** A job whose workload ends, or hangs so that we must end its machine, and a few broken answers on its way. */
 export function brokenWorld(seed: number, provider: CloudProvider): CloudWorld {
   const dice = new Dice(seed)
   const call = dice.oneOf(CALLS)

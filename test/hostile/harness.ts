@@ -44,8 +44,8 @@ interface Seen {
   mostMiB: number
 }
 
-/** Jobs have users of their own only if the worker is root. */
-function whyNot(): string | undefined {
+/** The reason why the job cannot be tried here: jobs have users of their own only if the worker is root. */
+export function whyNotHostile(): string | undefined {
   const isRoot = process.platform === 'linux' && process.getuid?.() === 0
   return isRoot && existsSync('/usr/bin/python3')
     ? undefined
@@ -58,7 +58,7 @@ export const HOSTILE_JOB = harness({
   around: (_, use) => withProduct((product) => withServerOnly(() => use(product))),
   draw: (): Case[] => [{ name: 'everything at once', again: [] }],
   live: async (_case: Case, product: Product, { keep }: Drawn<typeof OPTIONS>): Promise<Report> => {
-    const obstacle = whyNot()
+    const obstacle = whyNotHostile()
     if (obstacle !== undefined) return { state: `skipped: ${obstacle}`, breaches: [], story: [] }
     return withFolder('hostile', (folder) => live(product, folder, keep))
   },

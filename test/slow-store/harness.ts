@@ -32,6 +32,8 @@ const SLOWNESS: Readonly<Record<string, Slowness>> = {
 
 /** A command answers, or says what it waits for, within this time. */
 const COMMAND_MAX_MS = 25_000
+/** Commands that do not wait for the store; others end soon after it is quick again. */
+const BOUNDED = ['list', 'cancel']
 const END_LIMIT_MS = 120_000
 const WATCHED = ['running', 'saving'] as const
 const CANCELLED = 'cancelled'
@@ -132,8 +134,9 @@ async function play({
     )
     const tookMs = performance.now() - beganMs
     story.push(`${words.join(' ')} took ${Math.round(tookMs / SECOND_MS)} s: ${said.trim().slice(0, 300)}`)
-    if (tookMs > patient(COMMAND_MAX_MS))
-      breaches.push(`${words.join(' ')} took ${Math.round(tookMs / SECOND_MS)} s`)
+    const isBounded = BOUNDED.includes(words[0]!)
+    const mostMs = patient(COMMAND_MAX_MS) + (isBounded ? 0 : slowness.forMs)
+    if (tookMs > mostMs) breaches.push(`${words.join(' ')} took ${Math.round(tookMs / SECOND_MS)} s`)
   }
   const jobFile = (name: string): string => {
     const source = join(folder, 'jobs', name)
@@ -150,7 +153,7 @@ async function play({
     await untilTrue(() => sights.get(name)!.beat()?.phase === 'running', `${name} trains`, END_LIMIT_MS)
 
   setDelays(slowness.delaysMs)
-  const untilMs = performance.now() + slowness.forMs
+  const passing = sleep(slowness.forMs).then(() => setDelays([0, 0]))
   await Promise.all([
     run('cancel', CANCELLED),
     run('list'),
@@ -158,10 +161,9 @@ async function play({
     run('logs', 'running', '--tail', '5'),
   ])
   await run('submit', jobFile('late'), '--id', 'late', '--yes', '--json')
-  await sleep(Math.max(0, untilMs - performance.now()))
+  await passing
   for (const name of WATCHED)
     if (sights.get(name)!.isOver) breaches.push(`${name} ended: ${resultOf(sights.get(name)!)?.message}`)
-  setDelays([0, 0])
   writeFileSync(join(folder, 'go'), '')
   if (sights.get('late')!.records('submitted').length === 0)
     await crucible(at, ['submit', jobFile('late'), '--id', 'late', '--yes', '--json'])

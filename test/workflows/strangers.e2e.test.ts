@@ -60,12 +60,14 @@ async function failureOf(handle: Pick<WorkflowHandle, 'result'>): Promise<string
 }
 
 /** The payloads of a history, as anybody who reaches the server can read and copy them. */
+interface Scheduled {
+  activityType: { name: string }
+  activityId: string
+  input: { payloads: object[] }
+}
+
 interface RawEvent {
-  activityTaskScheduledEventAttributes?: {
-    activityType: { name: string }
-    activityId: string
-    input: { payloads: object[] }
-  }
+  activityTaskScheduledEventAttributes?: Scheduled
   workflowExecutionStartedEventAttributes?: { input: { payloads: object[] } }
 }
 
@@ -136,6 +138,37 @@ describe('a stranger who reaches the Temporal server', () => {
       ).rejects.toMatchObject({ cause: { message: expect.stringMatching(/worker refused launch/) } })
       expect(deployment.world.machines).toHaveLength(1)
       expect(await statusOf(job)).toMatchObject({ state: 'running' })
+    }),
+  )
+
+  it(
+    'answers no activity in place of its worker',
+    inWorld({ behave: () => LONG }, async (deployment) => {
+      const job = await deployment.submit()
+      await running(job)
+      const { client, namespace } = deployment
+      const workflowId = attemptWorkflowId('job-test', 1)
+      const attempt = client.workflow.getHandle(workflowId)
+      const watches = async (): Promise<Scheduled[]> => {
+        const { events } = (await attempt.fetchHistory()) as unknown as { events: RawEvent[] }
+        return events
+          .map((event) => event.activityTaskScheduledEventAttributes)
+          .filter((one): one is Scheduled => one?.activityType.name === 'watch')
+      }
+      const forged = {
+        metadata: { encoding: Buffer.from('json/plain') },
+        data: Buffer.from(JSON.stringify({ kind: 'over' })),
+      }
+      const before = await watches()
+      await client.workflowService.respondActivityTaskCompletedById({
+        namespace,
+        workflowId,
+        activityId: before.at(-1)!.activityId,
+        result: { payloads: [forged] },
+      })
+      await eventually(async () => (await watches()).length > before.length)
+      await running(job)
+      expect(deployment.world.machines).toHaveLength(1)
     }),
   )
 

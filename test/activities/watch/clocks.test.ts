@@ -35,13 +35,15 @@ let input: WatchInput
 let trueMs: number
 let stepMs: number
 let seq: number
+/** By how much the machine's clock is wrong. */
+let machineStepMs: number
 
 beforeEach(async () => {
   place = await Place.make()
   const launched = place.launched()
   order = launched.order
   trueMs = launched.handle.launchedAtMs
-  stepMs = seq = 0
+  stepMs = machineStepMs = seq = 0
   input = { ...launched, timing: TIMING, isRunning: true }
 })
 afterEach(() => place.dispose())
@@ -58,7 +60,7 @@ const watch = (over: Partial<WatchInput> = {}, grants?: GrantSource): MachineWat
     { ...input, ...over },
   )
 const lease = (): Promise<Lease | undefined> => place.read<Lease>(layout.lease(order.jobId, order.attempt))
-const beat = (): Promise<void> => place.beat(order, { clockMs: trueMs, seq: ++seq })
+const beat = (): Promise<void> => place.beat(order, { clockMs: trueMs + machineStepMs, seq: ++seq })
 
 /** The machine beats and the watch looks, every second. */
 async function follow(one: MachineWatch, seconds: number): Promise<unknown[]> {
@@ -95,6 +97,16 @@ describe.each(STEPS)('a wall clock that is set %s', (_, byMs) => {
     stepMs = 0
     told.push(...(await follow(one, 60)))
     expect(told).toEqual([])
+  })
+
+  it('together with that of the machine ends no healthy machine that has a budget', async () => {
+    const { runner, ...rest } = limited()
+    const one = watch({ order: { ...rest, runner: { ...runner, usableUntilMs: undefined } } })
+    const told = await follow(one, 3)
+    stepMs = machineStepMs = byMs
+    told.push(...(await follow(one, 60)))
+    expect(told).toEqual([])
+    expect((await lease())?.spentMicroUsd ?? 0).toBeLessThan(PRICE)
   })
 
   it('does not keep a lease from being renewed', async () => {

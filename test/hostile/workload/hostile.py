@@ -112,7 +112,7 @@ def forge():
 
 
 def daemons():
-    """Processes that no parent, session or variable of ours leads to; they ignore every signal that can be ignored."""
+    """Processes that no parent, session or variable leads to; they ignore every signal that can be ignored."""
     ignoring = "import signal,time\nfor n in (1,2,3,13,15,10,12): signal.signal(n, signal.SIG_IGN)\ntime.sleep(600)"
     for _ in range(5):
         if os.fork() == 0:
