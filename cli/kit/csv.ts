@@ -2,6 +2,8 @@ import { oneLine } from '../../core/one-line'
 
 /** A spreadsheet computes a cell that begins like this, also with the wide forms of the signs. */
 const FORMULA = /^[\s\u2400-\u241f]*[=+\-@\uff0b\uff0d\uff1d\uff20]/
+/** Where the comma separates decimals, a spreadsheet splits cells at semicolons. */
+const SPLIT = /;(?=[\s\u2400-\u241f]*[=+\-@\uff0b\uff0d\uff1d\uff20])/g
 const NUMBER = /^[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?$/
 
 /**
@@ -13,7 +15,7 @@ export function csvRow(cells: readonly string[]): string {
 }
 
 function csvCell(text: string): string {
-  const line = oneLine(text)
+  const line = oneLine(text).replace(SPLIT, ";'")
   const cell = FORMULA.test(line) && !NUMBER.test(line) ? `'${line}` : line
   return cell === line && !/[",]/.test(cell) ? cell : `"${cell.replaceAll('"', '""')}"`
 }

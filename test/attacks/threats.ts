@@ -376,8 +376,8 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'any job',
-    tries: 'run code in job.result()',
-    keeps: 'pickles need trust_pickle',
+    tries: 'run code or fill the memory in job.result()',
+    keeps: 'pickles need trust_pickle; limits',
     proof: { file: 'test/bindings/crucible.test.ts', tests: 'the Python package crucible test_' },
   },
   {

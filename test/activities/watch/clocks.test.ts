@@ -35,7 +35,7 @@ let input: WatchInput
 let trueMs: number
 let stepMs: number
 let seq: number
-/** By how much the machine's clock is wrong. */
+/** How far the machine's clock is ahead. */
 let machineStepMs: number
 
 beforeEach(async () => {

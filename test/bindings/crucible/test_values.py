@@ -137,6 +137,12 @@ class TestValues(InNotebook):
         with self.assertRaisesRegex(Unreadable, "contains a Run, a class that __main__ does not define here"):
             decode(content)
 
+    def test_a_range_in_the_place_of_a_list_fills_no_memory(self):
+        huge = {"~": "range", "of": [0, 10**12, 1]}
+        for tree in ({"~": "tuple", "of": huge}, {"~": "set", "of": huge}, {"~": "default", "factory": None, "of": huge}):
+            with self.subTest(tree), self.assertRaisesRegex(Unreadable, "of a range"):
+                decode(json.dumps({"value": tree, "sizes": []}).encode() + b"\n")
+
     def test_bytes_of_strangers_run_nothing(self):
         """Changed bytes are read or refused; no event of the interpreter shows an import, a program, or an opened file."""
         cell = self.cell(CLASSES)

@@ -60,10 +60,17 @@ class _Reader:
         if kind in _OF_TEXT:
             return _OF_TEXT[kind](str(tree["of"]))
         if kind in _OF_VALUES:
-            return _OF_VALUES[kind](self.read(tree["of"]))
+            return _OF_VALUES[kind](self._content(tree))
         if kind in _OF_TREE:
-            return _OF_TREE[kind](tree, self.read(tree["of"]))
+            return _OF_TREE[kind](tree, self._content(tree))
         raise Unreadable("it contains a %s, which this version does not know: install the newest crucible-ml" % str(kind)[:40])
+
+    def _content(self, tree: Marked) -> Any:
+        of = tree["of"]
+        if isinstance(of, dict) and MARK in of:
+            # A range of a few bytes in the place of a list would fill the memory.
+            raise Unreadable("it contains a %s of a %s" % (str(tree[MARK])[:40], str(of[MARK])[:40]))
+        return self.read(of)
 
 
 _OF_TEXT: Mapping[str, Callable[[str], Any]] = {
