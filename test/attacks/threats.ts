@@ -34,12 +34,6 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'Temporal client',
-    tries: 'answer an activity for its worker',
-    keeps: 'results are signed',
-    proof: { file: STRANGERS, tests: 'a stranger who reaches the Temporal server answers no activity' },
-  },
-  {
-    from: 'Temporal client',
     tries: 'send updates and signals to a job',
     keeps: 'unsigned ones are dropped; the job continues',
     proof: {
@@ -289,13 +283,13 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'any job',
-    tries: 'stall the runner with a sparse or unreadable file',
+    tries: 'stall it with a sparse or unreadable file',
     keeps: 'it is left out',
     proof: { python: 'test_keeper' },
   },
   {
     from: 'any job',
-    tries: 'stall the runner with lines like progress bars',
+    tries: 'stall it with progress bars',
     keeps: 'linear time',
     proof: { python: 'test_logs' },
   },
@@ -307,8 +301,8 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'any job',
-    tries: 'do all this at once next to another job',
-    keeps: 'no beat is late; nothing is left',
+    tries: 'do all this at once',
+    keeps: 'no late beat, nothing left',
     proof: { file: 'test/hostile/hostile.e2e.test.ts', tests: 'a job that does everything hostile at once' },
   },
   {
@@ -376,8 +370,8 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'any job',
-    tries: 'run code or fill the memory in job.result()',
-    keeps: 'pickles need trust_pickle; limits',
+    tries: 'harm readers of job.result()',
+    keeps: 'pickles need trust_pickle',
     proof: { file: 'test/bindings/crucible.test.ts', tests: 'the Python package crucible test_' },
   },
   {
@@ -407,13 +401,13 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'job file',
     tries: 'escape bundles by links, or fill the disk',
-    keeps: 'members are checked, sizes limited',
+    keeps: 'checks, limits',
     proof: { python: 'test_hostile_bundles' },
   },
   {
     from: 'any job',
     tries: 'escape checkpoint folders by manifests',
-    keeps: 'paths and links are checked',
+    keeps: 'paths, links checked',
     proof: { python: 'test_hostile_checkpoints' },
   },
   {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { compileLibrary, writeNumbers, writePython, writeScript } from '../chaos/preload'
 
 /** The processes of a deployment that have a wall clock of their own. */
-export const WHO = ['workers', 'machines', 'server', 'client'] as const
+const WHO = ['workers', 'machines', 'server', 'client'] as const
 export type Who = (typeof WHO)[number]
 
 const SOURCE = join(__dirname, 'wall-clock.c')
