@@ -56,7 +56,7 @@ export const HARNESSES: Readonly<Record<string, { about: string; load: () => Any
     load: () => (require('../chaos/harness') as typeof chaos).CHAOS,
   },
   clocks: {
-    about: 'Sets the wall clocks of a deployment with a job in every state (docs/design/chaos.md).',
+    about: 'Sets the wall clocks of a deployment with a job in every state.',
     load: () => (require('../clocks/harness') as typeof clocks).CLOCKS,
   },
   purchases: {
@@ -115,7 +115,7 @@ export const HARNESSES: Readonly<Record<string, { about: string; load: () => Any
     load: () => (require('../hostile/harness') as typeof hostile).HOSTILE_JOB,
   },
   'slow-store': {
-    about: 'Makes each operation of a file store slow, or hang, under running jobs (docs/design/chaos.md).',
+    about: 'Makes each operation of a file store slow, or hang, under running jobs.',
     load: () => (require('../slow-store/harness') as typeof slowStore).SLOW_STORE,
   },
   fuzz: {
