@@ -129,9 +129,9 @@ export class MachineWatch {
     }
   }
 
-  /** The time by the wall clock of the first moment, grown by the monotonic one. */
+  /** The time by the wall clock of the first moment, grown by the monotonic one, in whole milliseconds. */
   private get steadyAtMs(): number {
-    return this.began.wallAtMs + this.monotonicMs() - this.began.monotonicMs
+    return Math.floor(this.began.wallAtMs + this.monotonicMs() - this.began.monotonicMs)
   }
 
   private get moment(): Moment {

@@ -53,7 +53,8 @@ const watch = (over: Partial<WatchInput> = {}, grants?: GrantSource): MachineWat
     {
       store: place.store,
       now: () => trueMs + stepMs,
-      monotonicMs: () => trueMs - input.handle.launchedAtMs,
+      // It has fractions, as that of a process.
+      monotonicMs: () => (trueMs - input.handle.launchedAtMs) * 1.000_001,
       backend: {},
       grants,
     },
@@ -106,7 +107,9 @@ describe.each(STEPS)('a wall clock that is set %s', (_, byMs) => {
     stepMs = machineStepMs = byMs
     told.push(...(await follow(one, 60)))
     expect(told).toEqual([])
-    expect((await lease())?.spentMicroUsd ?? 0).toBeLessThan(PRICE)
+    const { spentMicroUsd, metered } = (await lease())!
+    expect(spentMicroUsd).toBeLessThan(PRICE)
+    expect(Number.isInteger(metered!.toAtMs)).toBe(true)
   })
 
   it('does not keep a lease from being renewed', async () => {
