@@ -37,13 +37,15 @@ let stepMs: number
 let seq: number
 /** How far the machine's clock is ahead. */
 let machineStepMs: number
+/** By how much the monotonic clock is slower, for each beat. */
+let driftMs: number
 
 beforeEach(async () => {
   place = await Place.make()
   const launched = place.launched()
   order = launched.order
   trueMs = launched.handle.launchedAtMs
-  stepMs = machineStepMs = seq = 0
+  stepMs = machineStepMs = driftMs = seq = 0
   input = { ...launched, timing: TIMING, isRunning: true }
 })
 afterEach(() => place.dispose())
@@ -53,8 +55,7 @@ const watch = (over: Partial<WatchInput> = {}, grants?: GrantSource): MachineWat
     {
       store: place.store,
       now: () => trueMs + stepMs,
-      // It has fractions, as that of a process.
-      monotonicMs: () => (trueMs - input.handle.launchedAtMs) * 1.000_001,
+      monotonicMs: () => trueMs - input.handle.launchedAtMs - driftMs * seq,
       backend: {},
       grants,
     },
@@ -101,6 +102,7 @@ describe.each(STEPS)('a wall clock that is set %s', (_, byMs) => {
   })
 
   it('together with that of the machine ends no healthy machine that has a budget', async () => {
+    driftMs = 0.25
     const { runner, ...rest } = limited()
     const one = watch({ order: { ...rest, runner: { ...runner, usableUntilMs: undefined } } })
     const told = await follow(one, 3)
