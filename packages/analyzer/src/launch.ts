@@ -191,7 +191,10 @@ function madeBy(words: readonly string[], around: Around): Launch[] {
   const end = rows.findIndex((row, index) => index > start && row !== '' && !row.startsWith('\t'))
   const recipe = start === -1 ? [] : rows.slice(start + 1, end === -1 ? rows.length : end)
   const text = [
-    ...rows.filter((row) => /^\w+ *[:?]?= *\S/.test(row)).map((row) => row.replace(/ *[:?]?= */, '=')),
+    ...rows.flatMap((row) => {
+      const [, name, value] = /^(\w+) *[:?]?= *(\S.*)$/.exec(row) ?? []
+      return name === undefined ? [] : [`${name}=${value}`]
+    }),
     ...others.filter(isAssignment),
     ...recipe.map((row) => row.replace(/^\t[@-]*/, '')),
   ].join('\n')
