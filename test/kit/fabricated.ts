@@ -36,7 +36,14 @@ export function explanations(attempts: readonly number[]): RecordEntry[] {
   return attempts.flatMap((attempt) =>
     EXPLAINING.map(
       (kind, index) =>
-        ({ seq: attempt * 10 + index, kind, attempt, atMs: 0, data: {} }) as unknown as RecordEntry,
+        ({
+          seq: attempt * 10 + index,
+          kind,
+          attempt,
+          atMs: 0,
+          summary: '',
+          data: {},
+        }) as unknown as RecordEntry,
     ),
   )
 }

@@ -105,5 +105,5 @@ function availabilityOf(
   }
   const missed = host.memory.whyMissed(pool)
   // Counted a moment ago; others may have taken them since.
-  return missed === undefined ? { availability: 'available' } : unavailable(`a moment ago: ${missed}`)
+  return missed === undefined ? { availability: 'unknown' } : unavailable(`a moment ago: ${missed}`)
 }

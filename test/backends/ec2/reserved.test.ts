@@ -280,7 +280,7 @@ describe('a launch into what is reserved', () => {
     })
     expect(await only(BLOCK)).toMatchObject({ availability: 'unavailable' })
     await h.clock.advance(4 * MINUTE_MS)
-    expect(await only(BLOCK)).toMatchObject({ availability: 'available' })
+    expect(await only(BLOCK)).toMatchObject({ availability: 'unknown' })
   })
 
   it('is refused for want of capacity where the reservation itself cannot be asked about', async () => {
