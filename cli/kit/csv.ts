@@ -3,7 +3,7 @@ import { oneLine } from '../../core/one-line'
 /** A spreadsheet computes a cell that begins like this, also with the wide forms of the signs. */
 const FORMULA = /^[\s\u2400-\u241f]*[=+\-@\uff0b\uff0d\uff1d\uff20]/
 /** Where the comma separates decimals, a spreadsheet splits cells at semicolons. */
-const SPLIT = /;(?=[\s\u2400-\u241f]*[=+\-@\uff0b\uff0d\uff1d\uff20])/g
+const SPLIT = /;(?=["\s\u2400-\u241f]*[=+\-@\uff0b\uff0d\uff1d\uff20])/g
 const NUMBER = /^[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?$/
 
 /**

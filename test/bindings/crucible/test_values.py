@@ -143,6 +143,18 @@ class TestValues(InNotebook):
             with self.subTest(tree), self.assertRaisesRegex(Unreadable, "of a range"):
                 decode(json.dumps({"value": tree, "sizes": []}).encode() + b"\n")
 
+    def test_few_bytes_fill_neither_memory_nor_time(self):
+        huge, prime = {"~": "range", "of": [0, 10**12, 1]}, 2**61 - 1
+        trees = [{"~": kind, "factory": None, "of": [huge]} for kind in ("dict", "ordered", "default", "counter")]
+        trees += [{"~": "fraction", "of": [many]} for many in ("1e9999", {"~": "decimal", "of": "1e9999"})]
+        alike = [key * prime for key in range(1_000)]
+        trees += [{"~": kind, "factory": None, "of": [[key, 0] for key in alike]} for kind in ("dict", "ordered", "default", "counter")]
+        trees += [{"~": kind, "of": alike} for kind in ("set", "frozenset")]
+        trees += [{"~": "dict", "of": [[{"~": "tuple", "of": [key]}, 0] for key in alike]}, [{"~": "bytes", "part": 0}] * 2]
+        for tree in trees:
+            with self.subTest(str(tree)[:60]), self.assertRaises(Unreadable):
+                decode(json.dumps({"value": tree, "sizes": [1]}).encode() + b"\nx")
+
     def test_bytes_of_strangers_run_nothing(self):
         """Changed bytes are read or refused; no event of the interpreter shows an import, a program, or an opened file."""
         cell = self.cell(CLASSES)
@@ -247,6 +259,16 @@ class TestValuesOfLibraries(unittest.TestCase):
         for value in (pandas.DataFrame({"a": [object()]}), pandas.DataFrame({"a": [1, "x"]}), pandas.DataFrame({"a": [(1, 2)]}), pandas.Timestamp(0)):
             with self.subTest(value), self.assertRaises(NotData):
                 encode(value)
+
+    @needs("pandas", "pyarrow")
+    def test_a_table_of_nothing_becomes_no_huge_frame(self):
+        import pyarrow
+
+        part = encode(pyarrow.table({"a": pyarrow.nulls(10**9)})).split(b"\n", 1)[1]
+        for kind in ("frame", "series"):
+            head = json.dumps({"value": {"~": kind, "name": None, "part": 0}, "sizes": [len(part)]})
+            with self.subTest(kind), self.assertRaisesRegex(Unreadable, "more rows than"):
+                decode(head.encode() + b"\n" + part)
 
     @needs("pandas", "pyarrow")
     def test_an_old_pyarrow_reads_no_table(self):

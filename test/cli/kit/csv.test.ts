@@ -15,6 +15,7 @@ describe('a row of CSV', () => {
     ['a formula after a newline', 'a\n=1', 'a␊=1'],
     ['a formula after a space', ' =1', `"' =1"`],
     ['a formula after a semicolon, which some spreadsheets split at', 'a; =1;-2', `a;' =1;'-2`],
+    ['a formula in quotation marks after a semicolon', 'a;"=1;b', `"a;'""=1;b"`],
     ['a formula with a wide sign', '＝1', `"'＝1"`],
     ['a negative number', '-1.5', '-1.5'],
     ['a number with a sign and an exponent', '+1e-9', '+1e-9'],

@@ -22,6 +22,12 @@ from .modules import own_place
 #: Older versions of pyarrow load pickles from the metadata of a table (CVE-2023-47248).
 _ARROW_MIN = (14, 0, 1)
 
+#: Python's hash tables find equal hashes one after the other. -1 and -2 have the same hash, and so have few other keys of real data.
+_SAME_HASH_MAX = 100
+
+#: Rows of a table that need no bytes of their own: all their values are missing.
+_EMPTY_ROWS_MAX = 10_000_000
+
 Marked = Mapping[str, Any]
 
 
@@ -45,7 +51,7 @@ def decode(data: bytes) -> Any:
 
 class _Reader:
     def __init__(self, parts: List[memoryview]) -> None:
-        self._parts = parts
+        self._parts = dict(enumerate(parts))
 
     def read(self, tree: Any) -> Any:
         if isinstance(tree, list):
@@ -56,7 +62,11 @@ class _Reader:
         if kind is None:
             return {key: self.read(one) for key, one in tree.items()}
         if kind in _OF_PARTS:
-            return _OF_PARTS[kind](tree, self._parts[tree["part"]])
+            # Taken out, since one part in many places would fill the memory.
+            part = self._parts.pop(tree["part"], None)
+            if part is None:
+                raise Unreadable("it has a part that is missing, or in two places")
+            return _OF_PARTS[kind](tree, part)
         if kind in _OF_TEXT:
             return _OF_TEXT[kind](str(tree["of"]))
         if kind in _OF_VALUES:
@@ -73,6 +83,27 @@ class _Reader:
         return self.read(of)
 
 
+def _keys(keys: List[Any]) -> List[Any]:
+    """Each key is compared with all that have its hash, so many such keys would take quadratic time."""
+    if max(Counter(map(hash, keys)).values(), default=0) > _SAME_HASH_MAX:
+        raise Unreadable("it has more than %d keys with the same hash" % _SAME_HASH_MAX)
+    return keys
+
+
+def _pairs(pairs: List[Any]) -> List[Any]:
+    if not all(isinstance(pair, list) for pair in pairs):
+        raise Unreadable("its pairs are not lists")
+    _keys([pair[0] for pair in pairs])
+    return pairs
+
+
+def _fraction(of: List[Any]) -> fractions.Fraction:
+    """Of integers only: one text of a few bytes, or a decimal number, can have billions of digits."""
+    if [type(one) for one in of] != [int, int]:
+        raise Unreadable("its fraction is not of two integers")
+    return fractions.Fraction(*of)
+
+
 _OF_TEXT: Mapping[str, Callable[[str], Any]] = {
     "int": lambda of: int(of, 16),
     "float": float,
@@ -85,16 +116,16 @@ _OF_TEXT: Mapping[str, Callable[[str], Any]] = {
 
 _OF_VALUES: Mapping[str, Callable[[List[Any]], Any]] = {
     "tuple": tuple,
-    "set": set,
-    "frozenset": frozenset,
-    "dict": dict,
-    "ordered": OrderedDict,
+    "set": lambda of: set(_keys(of)),
+    "frozenset": lambda of: frozenset(_keys(of)),
+    "dict": lambda of: dict(_pairs(of)),
+    "ordered": lambda of: OrderedDict(_pairs(of)),
     "deque": lambda of: deque(of[1:], maxlen=of[0]),
-    "counter": lambda of: Counter(dict(of)),
+    "counter": lambda of: Counter(dict(_pairs(of))),
     "complex": lambda of: complex(*of),
     "range": lambda of: range(*of),
     "timedelta": lambda of: datetime.timedelta(*of),
-    "fraction": lambda of: fractions.Fraction(*of),
+    "fraction": _fraction,
 }
 
 
@@ -108,7 +139,7 @@ def _datetime(tree: Marked, of: str) -> datetime.datetime:
 
 
 def _default(tree: Marked, of: List[Any]) -> Any:
-    return defaultdict(None if tree["factory"] is None else FACTORIES[tree["factory"]], of)
+    return defaultdict(None if tree["factory"] is None else FACTORIES[tree["factory"]], _pairs(of))
 
 
 def _class_of(tree: Marked) -> type:
@@ -199,7 +230,10 @@ def _table(_tree: Marked, part: memoryview) -> Any:
 
 def _frame(tree: Marked, part: memoryview) -> Any:
     _library("pandas")
-    return _table(tree, part).to_pandas()
+    table = _table(tree, part)
+    if table.num_rows > _EMPTY_ROWS_MAX + 8 * len(part):
+        raise Unreadable("it has more rows than its bytes can hold")
+    return table.to_pandas()
 
 
 def _series(tree: Marked, part: memoryview) -> Any:
