@@ -1,7 +1,7 @@
 import type { RecordEntry } from '../core/job/record'
 import { layout } from './layout'
 import { eachOf } from './parallel'
-import type { ObjectStore } from './store'
+import { OBJECT_BYTES_MAX, type ObjectStore } from './store'
 
 /** An artifact file of one attempt. */
 export interface StoredArtifact {
@@ -55,14 +55,14 @@ export function foldersOf(path: string): string[] {
   return names.map((_, depth) => names.slice(0, depth + 1).join('/'))
 }
 
-/** Returns one small artifact whole: the newest attempt's version; `undefined` when no attempt has this file. */
+/** Returns one small artifact whole: the newest attempt's version; `undefined` when no attempt has this file, or it is too large. */
 export async function readArtifact(
   store: ObjectStore,
   jobId: string,
   path: string,
 ): Promise<Buffer | undefined> {
   const found = newestArtifacts(await artifactVersions(store, jobId)).find((each) => each.path === path)
-  return found && store.get(found.key)
+  return found && found.sizeBytes <= OBJECT_BYTES_MAX ? store.get(found.key) : undefined
 }
 
 /** Artifacts that the record names, and that the store does not hold, as `ATTEMPT/PATH`. */

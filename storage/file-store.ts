@@ -65,9 +65,9 @@ export class FileStore implements ObjectStore {
     this.#mark.belongTo(deployment)
   }
 
-  async get(key: string, bytesMax?: number): Promise<Buffer | undefined> {
+  async get(key: string): Promise<Buffer | undefined> {
     return this.#existing(key, 'read', async (path) => {
-      if (bytesMax !== undefined) checkSize(key, (await stat(path)).size, bytesMax)
+      checkSize(key, (await stat(path)).size)
       return readFile(path)
     })
   }

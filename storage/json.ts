@@ -16,7 +16,7 @@ export async function readDocument<T>(
   key: string,
   parse: Parse<T>,
 ): Promise<T | undefined> {
-  const body = await store.get(key, DOCUMENT_BYTES_MAX)
+  const body = await store.get(key)
   if (body === undefined) return undefined
   try {
     // Decoding would replace bytes that are not text, and the document would seem whole.
@@ -40,9 +40,6 @@ export function parserOf<T>(kind: string, isWhole: (value: Partial<T>) => boolea
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
-
-/** More than any document has: a manifest of a hundred thousand files has half of it. */
-const DOCUMENT_BYTES_MAX = 32 * 1024 * 1024
 
 /** Codes of errors that concern one object, while the store answers. */
 const OF_ONE_OBJECT: readonly string[] = [CODES.badDocument, 'EACCES', 'EPERM', 'ELOOP', 'AccessDenied']

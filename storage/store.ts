@@ -23,9 +23,9 @@ export interface ObjectStore {
 
   /**
    * Returns the whole object, or `undefined` if it does not exist. Throws a `StoreError` with code `BAD_DOCUMENT`, without reading it, if it
-   * is larger than `bytesMax`.
+   * is larger than `OBJECT_BYTES_MAX`, because a job that can write it must not fill a worker's memory.
    */
-  get(key: string, bytesMax?: number): Promise<Buffer | undefined>
+  get(key: string): Promise<Buffer | undefined>
 
   /** Returns size and age without the content, or `undefined` when there is no object. */
   head(key: string): Promise<StoredObject | undefined>
@@ -91,11 +91,14 @@ export interface SignedUrls {
   credentialsEndAtMs?: number
 }
 
-/** Throws a `StoreError` for an object that is larger than its kind can be. */
-export function checkSize(key: string, sizeBytes: number, bytesMax = Infinity): void {
-  if (sizeBytes <= bytesMax) return
+/** More than any object that is read whole has: a manifest of a hundred thousand files has half of it. */
+export const OBJECT_BYTES_MAX = 32 * 1024 * 1024
+
+/** Throws a `StoreError` for an object that is too large to be read whole. */
+export function checkSize(key: string, sizeBytes: number): void {
+  if (sizeBytes <= OBJECT_BYTES_MAX) return
   throw new StoreError(
-    `The document ${key} cannot be read: it has ${sizeBytes} bytes (maximum ${bytesMax}).`,
+    `The document ${key} cannot be read: it has ${sizeBytes} bytes (maximum ${OBJECT_BYTES_MAX}).`,
     {
       isTransient: false,
       code: CODES.badDocument,

@@ -5,7 +5,14 @@ import { SECOND_MS } from '../../core/time/time'
 import { checkKey, checkPrefix } from '../keys'
 import { layout } from '../layout'
 import { isNotOurs, MarkCheck } from '../mark'
-import { checkSize, StoreError, type ObjectStore, type SignedUrls, type StoredObject } from '../store'
+import {
+  checkSize,
+  OBJECT_BYTES_MAX,
+  StoreError,
+  type ObjectStore,
+  type SignedUrls,
+  type StoredObject,
+} from '../store'
 import type { UnfinishedUpload } from '../unfinished'
 import { makeClient, type Sdk } from './client'
 import { copyWithin } from './copy'
@@ -64,13 +71,11 @@ export class S3Store implements ObjectStore {
     this.#markSeenMs = performance.now()
   }
 
-  async get(key: string, bytesMax?: number): Promise<Buffer | undefined> {
+  async get(key: string): Promise<Buffer | undefined> {
     return this.#existing(key, 'read', async ({ sdk, client, name }, Key) => {
       const { Body, ContentLength = 0 } = await client.send(new sdk.GetObjectCommand({ Bucket: name, Key }))
-      if (bytesMax !== undefined && ContentLength > bytesMax) {
-        ;(Body as { destroy?: () => void } | undefined)?.destroy?.()
-        checkSize(key, ContentLength, bytesMax)
-      }
+      if (ContentLength > OBJECT_BYTES_MAX) (Body as { destroy?: () => void } | undefined)?.destroy?.()
+      checkSize(key, ContentLength)
       return Buffer.from(await Body!.transformToByteArray())
     })
   }

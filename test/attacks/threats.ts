@@ -371,8 +371,17 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'any job',
     tries: 'harm readers of job.result()',
-    keeps: 'pickles need trust_pickle',
+    keeps: 'pickles need trust_pickle; limits',
     proof: { file: 'test/bindings/crucible.test.ts', tests: 'the Python package crucible test_' },
+  },
+  {
+    from: 'any job',
+    tries: "fill a worker's memory with one object",
+    keeps: 'size limit',
+    proof: {
+      file: 'test/activities/retraining/metrics.test.ts',
+      tests: 'the metric of an evaluation is read from a file of 40 MiB',
+    },
   },
   {
     from: 'any job',

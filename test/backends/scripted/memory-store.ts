@@ -1,6 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { checkKey, checkPrefix, compareKeys } from '../../../storage/keys'
-import { StoreError, type ObjectStore, type SignedUrls, type StoredObject } from '../../../storage/store'
+import {
+  checkSize,
+  StoreError,
+  type ObjectStore,
+  type SignedUrls,
+  type StoredObject,
+} from '../../../storage/store'
 
 /** An object store in this process's memory; `isDown` makes it unreachable. */
 export class MemoryStore implements ObjectStore {
@@ -22,7 +28,9 @@ export class MemoryStore implements ObjectStore {
 
   async get(key: string): Promise<Buffer | undefined> {
     this.#check(key)
-    return this.#objects.get(key)?.body
+    const body = this.#objects.get(key)?.body
+    checkSize(key, body?.length ?? 0)
+    return body
   }
 
   async head(key: string): Promise<StoredObject | undefined> {
