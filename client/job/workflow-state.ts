@@ -173,10 +173,15 @@ const BETWEEN_TRIES = 1
 const BENIGN = 1
 
 /** The tasks that Temporal retries in a workflow, and the reasons. @internal Tests wait until a workflow is in trouble. */
-export function troubleOf({ raw }: Pick<WorkflowExecutionDescription, 'raw'>): TroubleView | null {
+export function troubleOf({
+  workflowId,
+  raw,
+}: Pick<WorkflowExecutionDescription, 'workflowId' | 'raw'>): TroubleView | null {
   const tries = raw?.pendingWorkflowTask?.attempt ?? 1
-  if (tries > STUCK_AFTER_TRIES)
-    return { message: `A worker cannot continue the workflow: see its page.`, tries, nextTryAtMs: null }
+  if (tries > STUCK_AFTER_TRIES) {
+    const message = `No worker can continue the workflow ${workflowId}: see its page. If this lasts, \`temporal workflow terminate -w ${workflowId}\` ends it and its machine.`
+    return { message, tries, nextTryAtMs: null }
+  }
   for (const activity of raw?.pendingActivities ?? []) {
     const message = isInTrouble(activity) ? activity.lastFailure?.message : undefined
     if (message == null) continue
