@@ -264,11 +264,20 @@ class TestValuesOfLibraries(unittest.TestCase):
     def test_a_table_of_nothing_becomes_no_huge_frame(self):
         import pyarrow
 
-        part = encode(pyarrow.table({"a": pyarrow.nulls(10**9)})).split(b"\n", 1)[1]
-        for kind in ("frame", "series"):
+        nulls = pyarrow.nulls(2_000_000)
+        ends = pyarrow.array([10**9], pyarrow.int64())
+        lists = pyarrow.FixedSizeListArray.from_arrays(nulls, 1_000)
+        columns = [nulls, lists, pyarrow.StructArray.from_arrays([lists], ["a"]), pyarrow.RunEndEncodedArray.from_arrays(ends, pyarrow.array([1]))]
+        for kind, column in [("series", nulls), *(("frame", column) for column in columns)]:
+            part = encode(pyarrow.table({"a": column})).split(b"\n", 1)[1]
             head = json.dumps({"value": {"~": kind, "name": None, "part": 0}, "sizes": [len(part)]})
-            with self.subTest(kind), self.assertRaisesRegex(Unreadable, "more rows than"):
+            with self.subTest(str(column.type)), self.assertRaises(Unreadable):
                 decode(head.encode() + b"\n" + part)
+        frame = pyarrow.table({"a": [[None], []], "b": [{"c": 1}, None], "d": [True, None], "e": [None, None]}).to_pandas()
+        content = pyarrow.Table.from_pandas(frame)
+        part = encode(content).split(b"\n", 1)[1]
+        head = json.dumps({"value": {"~": "frame", "part": 0}, "sizes": [len(part)]})
+        self.assertEqual((2, 4), decode(head.encode() + b"\n" + part).shape)
 
     @needs("pandas", "pyarrow")
     def test_an_old_pyarrow_reads_no_table(self):

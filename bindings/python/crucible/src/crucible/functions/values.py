@@ -25,8 +25,8 @@ _ARROW_MIN = (14, 0, 1)
 #: Python's hash tables find equal hashes one after the other. -1 and -2 have the same hash, and so have few other keys of real data.
 _SAME_HASH_MAX = 100
 
-#: Rows of a table that need no bytes of their own: all their values are missing.
-_EMPTY_ROWS_MAX = 10_000_000
+#: Values of a table that need no bytes of their own, such as missing ones; pandas needs memory for each.
+_BYTELESS_VALUES_MAX = 1_000_000
 
 Marked = Mapping[str, Any]
 
@@ -231,9 +231,23 @@ def _table(_tree: Marked, part: memoryview) -> Any:
 def _frame(tree: Marked, part: memoryview) -> Any:
     _library("pandas")
     table = _table(tree, part)
-    if table.num_rows > _EMPTY_ROWS_MAX + 8 * len(part):
-        raise Unreadable("it has more rows than its bytes can hold")
+    values = sum(_count(chunk) for column in table.columns for chunk in column.chunks)
+    if values > _BYTELESS_VALUES_MAX + 8 * len(part):
+        raise Unreadable("it has more values than its bytes can hold")
     return table.to_pandas()
+
+
+def _count(array: Any) -> int:
+    """The values in an array of Arrow. Types that are refused can hold one value in many places."""
+    array = getattr(array, "storage", array)
+    types, kind = _library("pyarrow").types, array.type
+    if types.is_struct(kind):
+        return len(array) + sum(_count(array.field(at)) for at in range(kind.num_fields))
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind) or types.is_map(kind):
+        return len(array) + _count(array.values)
+    if kind.num_fields > 0 or "view" in str(kind):
+        raise Unreadable("it contains a column of the type %s" % kind)
+    return len(array)
 
 
 def _series(tree: Marked, part: memoryview) -> Any:
