@@ -1,8 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { troubleOf } from '../../../client/job/workflow-state'
 
-const stuck = (attempt: number): Parameters<typeof troubleOf>[0] =>
-  ({ workflowId: 'job/a/1', raw: { pendingWorkflowTask: { attempt } } }) as Parameters<typeof troubleOf>[0]
+const stuck = (attempt: number): Parameters<typeof troubleOf>[0] => ({
+  workflowId: 'job/a/1',
+  raw: { pendingWorkflowTask: { attempt } },
+})
 
 describe('the trouble of a workflow that no worker can continue', () => {
   it('names the command that ends it', () => {
