@@ -72,6 +72,18 @@ export class AttemptDocuments {
     return (await this.store.head(layout.beat(this.at.jobId, this.at.attempt)))?.modifiedAtMs
   }
 
+  /** The time from the last beat to the record of the machine's end, which is made if it is missing, by the store's clock. */
+  async sinceBeatMs(handle: MachineHandle, endedAtMs: number): Promise<number | undefined> {
+    await this.putEnded(handle, endedAtMs)
+    const [beatAtMs, ended] = await Promise.all([
+      this.beatWrittenAtMs(),
+      this.store.head(this.endedKey(handle)),
+    ])
+    return beatAtMs === undefined || ended === undefined
+      ? undefined
+      : Math.max(0, ended.modifiedAtMs - beatAtMs)
+  }
+
   /** Which machine works on the attempt; undefined if none has claimed it, or the claim is unreadable. */
   async readClaim(): Promise<Claim | undefined> {
     return readDocument(this.store, this.claimKey, parseClaim).catch(ignoreBadDocument)

@@ -1,10 +1,11 @@
 import type { Backend } from '../../backends/backend'
 import type { SettleInput, Settlement } from '../../core/activities'
-import type { Billing } from '../../core/documents'
+import type { Beat, Billing } from '../../core/documents'
 import type { MachineHandle } from '../../core/handle'
 import { spend } from '../../core/money/meter'
 import type { Observation } from '../../core/observation'
 import type { Order } from '../../core/job/plan'
+import { isPlausible, startMaxMs, toldAtMs } from '../../core/time/machine-age'
 import type { AttemptDocuments } from '../documents'
 import { meterEnded } from '../money/metering'
 
@@ -22,7 +23,9 @@ interface Ended {
   lasts: Observation[]
   /** Whether its runner has reported. */
   hasSpoken: boolean
-  /** The machine that worked, the first one, certainly ran until then. */
+  /** Its last beat, of the machine that worked, the first one. */
+  beat: Beat | undefined
+  /** That one certainly ran until then. */
   ranUntilMs: number
   nowMs: number
 }
@@ -58,17 +61,29 @@ function billedFrom({ runner }: Order, { handle, last, recorded, hasSpoken }: Be
 export function timesBilled(
   { order }: SettleInput,
   documents: AttemptDocuments,
-  { machines, lasts, hasSpoken, nowMs, ranUntilMs }: Ended,
+  { machines, lasts, hasSpoken, beat, nowMs, ranUntilMs }: Ended,
 ): Promise<EndedMachine[]> {
+  const withOwnTime = async ({ fromAtMs, ...ended }: EndedMachine): Promise<EndedMachine> => {
+    if (beat === undefined || fromAtMs === undefined) return { fromAtMs, ...ended }
+    const dated = { fromAtMs, toAtMs: ended.toAtMs, startMaxMs: startMaxMs(order.runner) }
+    if (isPlausible(dated, { beat, sinceBeatMs: 0 })) return { fromAtMs, ...ended }
+    const sinceBeatMs = await documents.sinceBeatMs(ended.handle, ended.toAtMs)
+    return {
+      ...ended,
+      fromAtMs,
+      toAtMs: toldAtMs(dated, sinceBeatMs === undefined ? undefined : { beat, sinceBeatMs }),
+    }
+  }
   return Promise.all(
     machines.map(async (handle, index) => {
       const last = lasts[index]
       const recorded = order.runner.queueMs === undefined ? undefined : await documents.readBilling(handle.id)
-      return {
+      const ended = {
         handle,
         fromAtMs: billedFrom(order, { handle, last, recorded, hasSpoken }),
         toAtMs: Math.max(last?.endedAtMs ?? nowMs, index === 0 ? ranUntilMs : 0),
       }
+      return index === 0 ? withOwnTime(ended) : ended
     }),
   )
 }

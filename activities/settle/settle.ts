@@ -109,6 +109,7 @@ async function conclude(deps: Deps, input: SettleInput, facts: Facts): Promise<S
     machines,
     lasts,
     hasSpoken,
+    beat,
     nowMs: now(),
     // A machine whose end was only requested ran at least until it last spoke.
     ranUntilMs: isUncertain ? (lastWordAtMs ?? 0) : 0,

@@ -69,14 +69,15 @@ export class BudgetWatch {
     this.limitsSeq = limits.seq
   }
 
-  /** Published by an earlier watch; its time is by the store's clock. */
+  /** Published by an earlier watch, with its time. Without that one, the store's clock tells when. */
   restore({ lease, renewedAtMs }: { lease: Lease; renewedAtMs: number }): void {
     this.told = lease.metered
     if (lease.spentMicroUsd === undefined) return
-    this.keep({
-      atMs: Math.min(renewedAtMs, this.now()) - CLOCK_SLACK_MS,
-      spentMicroUsd: lease.spentMicroUsd,
-    })
+    const nowMs = this.now()
+    const reportedAtMs = lease.metered?.toAtMs ?? renewedAtMs
+    // By a clock that was set: how long ago it was is unknown.
+    if (reportedAtMs > nowMs + CLOCK_SLACK_MS) return
+    this.keep({ atMs: Math.min(reportedAtMs, nowMs) - CLOCK_SLACK_MS, spentMicroUsd: lease.spentMicroUsd })
     this.reportedStopMs = this.stopAtMs
   }
 

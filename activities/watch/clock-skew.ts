@@ -1,5 +1,6 @@
 import type { Beat } from '../../core/documents'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../../core/time/time'
+import type { OwnTime } from '../../core/time/machine-age'
 import type { Timing } from '../../core/time/timing'
 import type { Moment } from './evidence'
 
@@ -12,7 +13,9 @@ const READ_WITHIN_MS = 5 * SECOND_MS
  * that the date is there, because either may have been set. Without beats, ours alone decides.
  */
 export class ClockSkew {
-  private seen: (Moment & { clockMs: number }) | undefined
+  private seen: (Moment & { beat: Beat }) | undefined
+  /** Whether a second beat has shown that the first one was no old one. */
+  private isFresh = false
 
   constructor(
     private readonly timing: Pick<Timing, 'beatMs'>,
@@ -20,8 +23,26 @@ export class ClockSkew {
   ) {}
 
   /** Notes a beat that was not seen before. */
-  note({ clockMs }: Beat): void {
-    this.seen = { ...this.moment(), clockMs }
+  note(beat: Beat): void {
+    if (this.seen?.beat.seq === beat.seq) return
+    this.isFresh = this.seen !== undefined
+    this.seen = { ...this.moment(), beat }
+  }
+
+  /** The machine's own time; undefined before it is certain how old its last beat is. */
+  get ownTime(): OwnTime | undefined {
+    return this.isFresh ? this.timeSeen : undefined
+  }
+
+  /** The machine's own time as its first beat tells it, which may be an old one, until another one comes, or should have come. */
+  get firstTime(): OwnTime | undefined {
+    return this.isFresh || !this.isBeating ? undefined : this.timeSeen
+  }
+
+  private get timeSeen(): OwnTime | undefined {
+    if (this.seen === undefined) return undefined
+    const { beat, monotonicMs } = this.seen
+    return { beat, sinceBeatMs: this.moment().monotonicMs - monotonicMs }
   }
 
   /**
@@ -45,7 +66,7 @@ export class ClockSkew {
   private get aheadMs(): number {
     if (this.seen === undefined) return 0
     const { wallAtMs, monotonicMs } = this.moment()
-    return wallAtMs - (this.seen.clockMs + monotonicMs - this.seen.monotonicMs)
+    return wallAtMs - (this.seen.beat.clockMs + monotonicMs - this.seen.monotonicMs)
   }
 
   private get lookMs(): number {

@@ -9,6 +9,7 @@ import { expiringInMs, judge, leaseMsWithin, type Evidence } from '../../planner
 import { ignoreBadDocument } from '../../storage/json'
 import { readLastWords } from '../../storage/last-words'
 import { StoreError, type ObjectStore } from '../../storage/store'
+import { isPlausible, startMaxMs, toldAtMs, type DatedAge } from '../../core/time/machine-age'
 import { CLOCK_SLACK_MS, SECOND_MS } from '../../core/time/time'
 import { AttemptDocuments } from '../documents'
 import { BillingWatch } from './billing'
@@ -92,8 +93,7 @@ export class MachineWatch {
     this.budget = new BudgetWatch(input, {
       backend,
       documents: this.documents,
-      // A wall clock that is set ahead makes no machine cost more.
-      now: () => Math.min(now(), this.steadyAtMs),
+      now: () => this.machineAtMs,
       billedFromAtMs: () => this.billing?.fromAtMs,
     })
     this.ttlMs = input.timing.leaseMs
@@ -132,6 +132,23 @@ export class MachineWatch {
   /** The time by the wall clock of the first moment, grown by the monotonic one, in whole milliseconds. */
   private get steadyAtMs(): number {
     return Math.floor(this.began.wallAtMs + this.monotonicMs() - this.began.monotonicMs)
+  }
+
+  /** The time by the clock that dated the launch: a wall clock that is set makes no machine older. */
+  private get machineAtMs(): number {
+    return toldAtMs(this.datedAge, this.skew.ownTime)
+  }
+
+  private get datedAge(): DatedAge {
+    const fromAtMs = this.billing?.fromAtMs ?? this.input.handle.launchedAtMs
+    const toAtMs = Math.min(this.now(), this.steadyAtMs)
+    return { fromAtMs, toAtMs, startMaxMs: startMaxMs(this.input.order.runner) }
+  }
+
+  /** Whether nothing is known yet of a machine's age: our clock was set, or its first beat that we have seen is an old one. */
+  private get isAgeUnknown(): boolean {
+    const { ownTime, firstTime } = this.skew
+    return ownTime === undefined && firstTime !== undefined && !isPlausible(this.datedAge, firstTime)
   }
 
   private get moment(): Moment {
@@ -191,7 +208,7 @@ export class MachineWatch {
 
   /** Reported once: from then on the attempt is being stopped. */
   private async watchBudget(): Promise<WatchOutcome | undefined> {
-    if (this.isBudgetReached || !this.hasReadLease || this.skew.isAhead) return undefined
+    if (this.isBudgetReached || !this.hasReadLease || this.skew.isAhead || this.isAgeUnknown) return undefined
     if (!(await this.budget.isReached())) return undefined
     this.isBudgetReached = true
     return { kind: 'budget' }
@@ -207,15 +224,15 @@ export class MachineWatch {
   /** Reads the runner's documents; renews the lease. A store that does not answer says nothing about the machine. */
   private async read(evidence: Evidence): Promise<WatchOutcome | undefined> {
     try {
-      if (this.leaseSeq === 0) await this.takeUpLease(evidence)
       const { beat, isUnread } = await this.readBeat()
-      if (isUnread) await this.hearUnread(evidence)
       const isFresh = beat !== undefined && beat.seq !== this.beat?.seq
+      if (isFresh) this.skew.note(beat)
+      if (this.leaseSeq === 0) await this.takeUpLease(evidence)
+      if (isUnread) await this.hearUnread(evidence)
       if (isFresh) {
         this.beat = beat
         // A runner that does not answer its timekeeper is silent, although the machine beats.
         if (beat.stalledSinceMs === undefined) evidence.beatSeenAtMs = this.monotonicMs()
-        this.skew.note(beat)
         await this.budget.followLimits(beat.limitsSeq)
         await this.renew(evidence, beat)
         // Unreadable checkpoints do not block the renewal of a lease.
@@ -296,11 +313,12 @@ export class MachineWatch {
   }
 
   private async renew(evidence: Evidence, beat: Beat): Promise<void> {
-    if (this.isDraining) return
+    // The next beat tells how old the machine is, and is answered instead.
+    if (this.isDraining || this.isAgeUnknown) return
     const grant = await this.grants?.next()
     if (grant === undefined && this.grants?.isOptional === false) return
-    // A report of spending that rests on a wrong clock, or on one that was set, would move the runner's own, exact stop.
-    const isCounted = this.skew.isSmall && Math.abs(this.now() - this.steadyAtMs) <= CLOCK_SLACK_MS
+    // A report of spending that rests on a wrong clock would move the runner's own, exact stop.
+    const isCounted = this.skew.isSmall
     const newReport = isCounted ? await this.budget.newReport() : undefined
     const monotonicMs = this.monotonicMs()
     const { timing } = this.input

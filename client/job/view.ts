@@ -10,7 +10,9 @@ import type { JobStatus } from '../../core/messages'
 import type { MicroUsd } from '../../core/money/money'
 import { jobWorkflowId } from '../../core/queues'
 import { remainingOf, type RunningFacts } from '../../core/job/remaining'
+import { startMaxMs, toldAtMs } from '../../core/time/machine-age'
 import { formatDuration } from '../../core/time/time'
+import { DEFAULT_TIMING } from '../../core/time/timing'
 import {
   aheadOf,
   isLineMessage,
@@ -330,15 +332,18 @@ function costBeforeLaunch({ beat, metered, unreadable }: AttemptDocumentsRead): 
   return metered?.costMicroUsd ?? (beat === undefined && unreadable === undefined ? 0 : null)
 }
 
+/** The machine's own time counts where it refutes the dates, as in the watch: a clock that was set makes no machine cost more. */
 function costNow(
-  { metered, billing, unreadable }: AttemptDocumentsRead,
+  { beat, metered, billing, unreadable }: AttemptDocumentsRead,
   { realised, launchedAtMs, nowMs }: { realised: RealisedOffer; launchedAtMs: number; nowMs: number },
 ): MicroUsd | null {
   if (unreadable?.includes('billing.json') === true) return null
   if (billing?.fromAtMs === null) return 0
   const { priceMicroUsdPerHour, billedAtLeastMs, billedInStepsOfMs } = realised
   const fromAtMs = billing?.fromAtMs ?? launchedAtMs
-  return costSoFar({ fromAtMs, priceMicroUsdPerHour, billedAtLeastMs, billedInStepsOfMs, metered }, nowMs)
+  const own = beat && { beat, sinceBeatMs: Math.max(0, nowMs - beat.clockMs) }
+  const toAtMs = toldAtMs({ fromAtMs, toAtMs: nowMs, startMaxMs: startMaxMs(DEFAULT_TIMING) }, own)
+  return costSoFar({ fromAtMs, priceMicroUsdPerHour, billedAtLeastMs, billedInStepsOfMs, metered }, toAtMs)
 }
 
 function settledView(attempt: AttemptRecord): AttemptView {

@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm } from 'node:fs/promises'
+import { mkdtemp, rename, rm, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -151,6 +151,12 @@ export class Place {
   async read<T>(key: string): Promise<T | undefined> {
     const body = await this.store.get(key)
     return body === undefined ? undefined : (JSON.parse(body.toString()) as T)
+  }
+
+  /** Makes an object older. */
+  async age(key: string, byMs: number): Promise<void> {
+    const at = new Date(Date.now() - byMs)
+    await utimes(join(this.root, key), at, at)
   }
 
   /** The store's disk is not there. Returns how to bring it back. */

@@ -41,6 +41,8 @@ const SLOW_MS = 4_000
 const AFTER_MS = 8_000
 const REACHED_LIMIT_MS = 30_000
 const ENDED_LIMIT_MS = 40_000
+/** A machine costs $0.40 an hour, and lives for minutes. */
+const COST_MAX_MICRO_USD = 50_000
 const WORKLOAD = join(__dirname, 'workload', 'train.py')
 
 interface Play {
@@ -198,10 +200,16 @@ function unmoved(sights: ReadonlyMap<JobName, Sight>, { who, byMs }: Step): stri
   })
 }
 
+/** What `list` and the record say that a job costs, which is a matter of minutes. */
+function wrongCost(name: string, costs: readonly (number | null | undefined)[]): string[] {
+  const high = costs.filter((microUsd) => microUsd != null && microUsd > COST_MAX_MICRO_USD)
+  return high.map((microUsd) => `${name} costs $${microUsd! / 1_000_000}`)
+}
+
 /** What `list` says, compared with the record. */
 async function views(play: Play, sights: ReadonlyMap<JobName, Sight>): Promise<string[]> {
   const text = await crucible(play, ['list', '--json']).catch((error: unknown) => String(error))
-  let listed: { id: string; state: JobResult['state'] }[]
+  let listed: { id: string; state: JobResult['state']; costMicroUsd: number | null }[]
   try {
     const parsed = JSON.parse(text) as { jobs?: typeof listed } | typeof listed
     listed = Array.isArray(parsed) ? parsed : (parsed.jobs ?? [])
@@ -209,9 +217,13 @@ async function views(play: Play, sights: ReadonlyMap<JobName, Sight>): Promise<s
     return [`list: ${text}`]
   }
   return [...sights].flatMap(([name, sight]) => {
-    const shown = listed.find(({ id }) => id === name)?.state
-    const recorded = resultOf(sight)?.state
+    const row = listed.find(({ id }) => id === name)
+    const shown = row?.state
+    const result = resultOf(sight)
+    const recorded = result?.state
     if (shown === undefined) return [`list lacks ${name}`]
+    const wrong = wrongCost(name, [row?.costMicroUsd, result?.costMicroUsd])
+    if (wrong.length > 0) return wrong
     return recorded !== undefined && shown !== recorded
       ? [`list calls ${name} ${shown}, it is ${recorded}`]
       : []

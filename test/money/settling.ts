@@ -54,6 +54,7 @@ export async function settle(
     machines: [handle],
     lasts: [{ ...seen, ...attempt.look(), state: seen.state, endedAtMs }],
     hasSpoken: machine.hasSpoken,
+    beat: undefined,
     nowMs,
     ranUntilMs: 0,
   })

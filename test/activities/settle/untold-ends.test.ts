@@ -3,7 +3,8 @@ import { AttemptDocuments } from '../../../activities/documents'
 import type { SettleInput, Settlement } from '../../../core/activities'
 import { spendOver } from '../../../core/money/meter'
 import { microUsd } from '../../../core/money/money'
-import { HOUR_MS } from '../../../core/time/time'
+import { DAY_MS, HOUR_MS } from '../../../core/time/time'
+import { layout } from '../../../storage/layout'
 import type { WorldOptions } from '../../backends/scripted/world'
 import { perform, Place, QUICK } from '../place'
 
@@ -89,5 +90,54 @@ describe('the cost of a machine that a call ends, whose provider does not report
       const { endedAtMs } = await settle(input)
       expect(endedAtMs).toBeGreaterThanOrEqual(firstEndMs())
     })
+  })
+})
+
+/** How far the wall clock was set between launch and end. */
+const STEPS = [
+  ['2 h ahead', 2 * HOUR_MS],
+  ['2 h back', -2 * HOUR_MS],
+  ['30 d ahead', 30 * DAY_MS],
+] as const
+
+describe.each(STEPS)('the cost of a machine under whose life the wall clock was set %s', (_, byMs) => {
+  const ranMs = HOUR_MS
+
+  it.each(['the workers', 'the provider too'])(
+    'is counted by its own time, with the clock of %s',
+    async (whose) => {
+      const input = inputOf()
+      const { order } = input
+      const [machine] = place.world.machines
+      // It was launched an hour ago.
+      machine!.handle.launchedAtMs -= ranMs
+      const { launchedAtMs } = machine!.handle
+      const phases = [{ name: 'starting' as const, startedAtMs: launchedAtMs + 1_000, durationMs: 0 }]
+      await place.beat(order, { uptimeMs: ranMs - 1_000, phases })
+      place.aheadMs = byMs
+      if (whose === 'the provider too') {
+        machine!.end('ended')
+        machine!.endedAtMs! += byMs
+      }
+      const { costMicroUsd, endedAtMs } = await settle({ ...input, handle: machine!.handle })
+      expect(costMicroUsd).toBeGreaterThanOrEqual(microUsd(360))
+      expect(costMicroUsd).toBeLessThan(1.02 * microUsd(360))
+      expect(endedAtMs! - launchedAtMs).toBeLessThan(1.02 * ranMs)
+      // A repeated settlement counts the same.
+      const again = await settle({ ...input, handle: machine!.handle, recordSeq: 5 })
+      expect([again.endedAtMs, again.costMicroUsd]).toEqual([endedAtMs, costMicroUsd])
+    },
+  )
+})
+
+describe('a machine that beat for an hour, was silent for ten and is still billed', () => {
+  it('costs eleven', async () => {
+    const input = inputOf()
+    const [machine] = place.world.machines
+    machine!.handle.launchedAtMs -= 11 * HOUR_MS
+    await place.beat(input.order, { uptimeMs: HOUR_MS })
+    await place.age(layout.beat(input.order.jobId, input.order.attempt), 10 * HOUR_MS)
+    const { costMicroUsd } = await settle({ ...input, handle: machine!.handle })
+    expect(costMicroUsd).toBeGreaterThanOrEqual(11 * microUsd(360))
   })
 })

@@ -69,7 +69,7 @@ async function readView(
   { isBeating = true } = {},
 ): Promise<unknown> {
   nowMs = startMs + afterStartMs
-  if (isBeating) await place.beat(input.order, { clockMs: nowMs, seq: ++seq })
+  if (isBeating) await place.beat(input.order, { clockMs: nowMs, seq: ++seq, uptimeMs: afterStartMs })
   return one.check(RUNNING, true)
 }
 

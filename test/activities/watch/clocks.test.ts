@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { WatchInput } from '../../../core/activities'
 import type { Order } from '../../../core/job/plan'
-import type { Lease } from '../../../core/documents'
+import type { Beat, Lease } from '../../../core/documents'
 import { microUsd } from '../../../core/money/money'
 import { DAY_MS, HOUR_MS, SECOND_MS } from '../../../core/time/time'
 import type { GrantSource } from '../../../activities/watch/grants'
@@ -62,7 +62,13 @@ const watch = (over: Partial<WatchInput> = {}, grants?: GrantSource): MachineWat
     { ...input, ...over },
   )
 const lease = (): Promise<Lease | undefined> => place.read<Lease>(layout.lease(order.jobId, order.attempt))
-const beat = (): Promise<void> => place.beat(order, { clockMs: trueMs + machineStepMs, seq: ++seq })
+const START_MS = 5 * SECOND_MS
+const beat = (): Promise<void> => {
+  const uptimeMs = Math.max(0, trueMs - input.handle.launchedAtMs - START_MS)
+  const startedAtMs = input.handle.launchedAtMs + START_MS
+  const phases: Beat['phases'] = [{ name: 'starting', startedAtMs, durationMs: 0 }]
+  return place.beat(order, { clockMs: trueMs + machineStepMs, seq: ++seq, uptimeMs, phases })
+}
 
 /** The machine beats and the watch looks, every second. */
 async function follow(one: MachineWatch, seconds: number): Promise<unknown[]> {
@@ -112,6 +118,25 @@ describe.each(STEPS)('a wall clock that is set %s', (_, byMs) => {
     const { spentMicroUsd, metered } = (await lease())!
     expect(spentMicroUsd).toBeLessThan(PRICE)
     expect(Number.isInteger(metered!.toAtMs)).toBe(true)
+  })
+
+  it('together with that of the machine counts no money in a watch that begins afterwards', async () => {
+    const { runner, ...rest } = limited()
+    const over = { order: { ...rest, runner: { ...runner, usableUntilMs: undefined } } }
+    await follow(watch(over), 3)
+    trueMs += HOUR_MS
+    stepMs = machineStepMs = byMs
+    const told = await follow(watch(over), 60)
+    expect(told).toEqual([])
+    const { spentMicroUsd, metered } = (await lease())!
+    expect(spentMicroUsd).toBeGreaterThanOrEqual(PRICE)
+    expect(spentMicroUsd).toBeLessThan(1.1 * PRICE)
+    expect(metered!.costMicroUsd).toBeGreaterThanOrEqual(PRICE)
+    expect(metered!.costMicroUsd).toBeLessThan(1.1 * PRICE)
+    // Another one begins when the clock is right again.
+    stepMs = machineStepMs = 0
+    expect(await follow(watch(over), 60)).toEqual([])
+    expect((await lease())!.spentMicroUsd).toBeLessThan(1.2 * PRICE)
   })
 
   it('does not keep a lease from being renewed', async () => {

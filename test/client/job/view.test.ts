@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { joinView, type JobFacts } from '../../../client/job/view'
 import type { Beat } from '../../../core/documents'
 import { NO_FORECAST } from '../../../core/job/forecast'
-import { HOUR_MS, MINUTE_MS } from '../../../core/time/time'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { beatOf, JOB, machineOf, NOW, SPEC, statusOf } from '../world'
 
 function facts(given: Partial<JobFacts> = {}): JobFacts {
@@ -86,6 +86,17 @@ describe('a job joined from workflow, record and beat', () => {
       remainingBasis: null,
       budgetMicroUsd: 9_000_000,
     })
+  })
+
+  it.each([
+    ['this computer, workers and machine 30 d ahead', 30 * DAY_MS],
+    ['this computer and the machine 2 h back', -2 * HOUR_MS],
+  ])('counts it by its own time with the clock of %s', (_, byMs) => {
+    const phases = [{ name: 'starting' as const, startedAtMs: machineOf(1).launchedAtMs, durationMs: 0 }]
+    const times = { uptimeMs: HOUR_MS, phases, clockMs: NOW + byMs }
+    const newest = { attempt: 1, beat: beatOf(1, times), machine: machineOf(1) }
+    const { cost } = joinView(facts({ newest, nowMs: NOW + byMs }))
+    expect(cost.spentMicroUsd).toBe(3_600_000)
   })
 
   it('estimates what is left by the pace since the first step', () => {
