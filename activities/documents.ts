@@ -84,6 +84,16 @@ export class AttemptDocuments {
       : Math.max(0, ended.modifiedAtMs - beatAtMs)
   }
 
+  /** The time from the order to the claim of the attempt, which a runner makes at its start, by the store's clock. */
+  async startMs(): Promise<number | undefined> {
+    const { jobId, attempt } = this.at
+    const [order, claim] = await Promise.all([
+      this.store.head(layout.order(jobId, attempt)),
+      this.store.head(this.claimKey),
+    ])
+    return order && claim && claim.modifiedAtMs - order.modifiedAtMs
+  }
+
   /** Which machine works on the attempt; undefined if none has claimed it, or the claim is unreadable. */
   async readClaim(): Promise<Claim | undefined> {
     return readDocument(this.store, this.claimKey, parseClaim).catch(ignoreBadDocument)

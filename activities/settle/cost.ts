@@ -68,11 +68,9 @@ export function timesBilled(
     const dated = { fromAtMs, toAtMs: ended.toAtMs, startMaxMs: startMaxMs(order.runner) }
     if (isPlausible(dated, { beat, sinceBeatMs: 0 })) return { fromAtMs, ...ended }
     const sinceBeatMs = await documents.sinceBeatMs(ended.handle, ended.toAtMs)
-    return {
-      ...ended,
-      fromAtMs,
-      toAtMs: toldAtMs(dated, sinceBeatMs === undefined ? undefined : { beat, sinceBeatMs }),
-    }
+    if (sinceBeatMs === undefined) return { fromAtMs, ...ended }
+    const startMs = await documents.startMs()
+    return { ...ended, fromAtMs, toAtMs: toldAtMs(dated, { beat, sinceBeatMs, startMs }) }
   }
   return Promise.all(
     machines.map(async (handle, index) => {

@@ -74,6 +74,8 @@ export class MachineWatch {
   private readonly monotonicMs: () => number
   private readonly skew: ClockSkew
   private readonly began: Moment
+  /** From the order to the runner's start by the store's clock, once it is needed. */
+  private startMs: number | undefined
 
   constructor(
     { store, now, monotonicMs, grants, backend }: MachineWatchDeps,
@@ -136,7 +138,8 @@ export class MachineWatch {
 
   /** The time by the clock that dated the launch: a wall clock that is set makes no machine older. */
   private get machineAtMs(): number {
-    return toldAtMs(this.datedAge, this.skew.ownTime)
+    const { ownTime } = this.skew
+    return toldAtMs(this.datedAge, ownTime && { ...ownTime, startMs: this.startMs })
   }
 
   private get datedAge(): DatedAge {
@@ -145,10 +148,15 @@ export class MachineWatch {
     return { fromAtMs, toAtMs, startMaxMs: startMaxMs(this.input.order.runner) }
   }
 
-  /** Whether nothing is known yet of a machine's age: our clock was set, or its first beat that we have seen is an old one. */
+  /** Whether the machine's own time refutes the dates of its age. */
+  private get isRefuted(): boolean {
+    const own = this.skew.ownTime ?? this.skew.firstTime
+    return own !== undefined && !isPlausible(this.datedAge, own)
+  }
+
+  /** Whether nothing is known yet of its age: a clock was set, or the first beat that this watch has seen is an old one. */
   private get isAgeUnknown(): boolean {
-    const { ownTime, firstTime } = this.skew
-    return ownTime === undefined && firstTime !== undefined && !isPlausible(this.datedAge, firstTime)
+    return this.skew.ownTime === undefined && this.isRefuted
   }
 
   private get moment(): Moment {
@@ -227,6 +235,7 @@ export class MachineWatch {
       const { beat, isUnread } = await this.readBeat()
       const isFresh = beat !== undefined && beat.seq !== this.beat?.seq
       if (isFresh) this.skew.note(beat)
+      if (this.isRefuted) this.startMs ??= await this.documents.startMs()
       if (this.leaseSeq === 0) await this.takeUpLease(evidence)
       if (isUnread) await this.hearUnread(evidence)
       if (isFresh) {

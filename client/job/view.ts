@@ -341,7 +341,7 @@ function costNow(
   if (billing?.fromAtMs === null) return 0
   const { priceMicroUsdPerHour, billedAtLeastMs, billedInStepsOfMs } = realised
   const fromAtMs = billing?.fromAtMs ?? launchedAtMs
-  const own = beat && { beat, sinceBeatMs: Math.max(0, nowMs - beat.clockMs) }
+  const own = beat && { beat, sinceBeatMs: Math.max(0, nowMs - beat.clockMs), startMs: 0 }
   const toAtMs = toldAtMs({ fromAtMs, toAtMs: nowMs, startMaxMs: startMaxMs(DEFAULT_TIMING) }, own)
   return costSoFar({ fromAtMs, priceMicroUsdPerHour, billedAtLeastMs, billedInStepsOfMs, metered }, toAtMs)
 }

@@ -6,6 +6,8 @@ export interface OwnTime {
   beat: Pick<Beat, 'uptimeMs' | 'phases'>
   /** Milliseconds since that beat, by a clock that did not step meanwhile. */
   sinceBeatMs: number
+  /** From the order to the runner's start by one clock, for a start whose date is not plausible; the longest one if missing. */
+  startMs?: number | undefined
 }
 
 /** How old a machine is by two dates, and what else limits its age. All in milliseconds. */
@@ -33,20 +35,21 @@ export function isPlausible(
   { fromAtMs, toAtMs, startMaxMs }: DatedAge,
   { beat, sinceBeatMs }: OwnTime,
 ): boolean {
-  const startMs = toAtMs - fromAtMs - beat.uptimeMs - sinceBeatMs
-  return startMs >= -CLOCK_SLACK_MS && startMs <= startMaxMs + CLOCK_SLACK_MS
+  return isStart(toAtMs - fromAtMs - beat.uptimeMs - sinceBeatMs, startMaxMs)
 }
 
 /**
  * The later date of a machine's age, on the clock of the earlier one. Dates count, because providers bill by them, unless the machine's own
- * time refutes them; then that time counts, and the longest start for a machine whose start has no plausible date.
+ * time refutes them; then that time counts.
  */
 export function toldAtMs(dated: DatedAge, own: OwnTime | undefined): number {
   if (own === undefined || isPlausible(dated, own)) return dated.toAtMs
-  const { fromAtMs, startMaxMs } = dated
+  const { fromAtMs, startMaxMs: maxMs } = dated
   const startedAtMs = own.beat.phases?.[0]?.startedAtMs ?? Infinity
-  const startMs = startedAtMs - fromAtMs
-  const isDated = startMs >= -CLOCK_SLACK_MS && startMs <= startMaxMs + CLOCK_SLACK_MS
-  const longestMs = isDated ? Math.max(0, startMs) : startMaxMs
-  return Math.floor(fromAtMs + longestMs + own.beat.uptimeMs + own.sinceBeatMs)
+  const startMs = [startedAtMs - fromAtMs, own.startMs].find((ms) => ms !== undefined && isStart(ms, maxMs))
+  return Math.floor(fromAtMs + Math.max(0, startMs ?? maxMs) + own.beat.uptimeMs + own.sinceBeatMs)
+}
+
+function isStart(startMs: number, maxMs: number): boolean {
+  return startMs >= -CLOCK_SLACK_MS && startMs <= maxMs + CLOCK_SLACK_MS
 }

@@ -3,7 +3,7 @@ import { AttemptDocuments } from '../../../activities/documents'
 import type { SettleInput, Settlement } from '../../../core/activities'
 import { spendOver } from '../../../core/money/meter'
 import { microUsd } from '../../../core/money/money'
-import { DAY_MS, HOUR_MS } from '../../../core/time/time'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { layout } from '../../../storage/layout'
 import type { WorldOptions } from '../../backends/scripted/world'
 import { perform, Place, QUICK } from '../place'
@@ -128,6 +128,24 @@ describe.each(STEPS)('the cost of a machine under whose life the wall clock was 
       expect([again.endedAtMs, again.costMicroUsd]).toEqual([endedAtMs, costMicroUsd])
     },
   )
+})
+
+it('counts the time before the start by the store, if the wall clock was set then', async () => {
+  const input = inputOf()
+  const { order } = input
+  const documents = new AttemptDocuments(place.store, order, place.now)
+  await documents.putOrder(order.runner)
+  await documents.putClaim('machine')
+  const [machine] = place.world.machines
+  machine!.handle.launchedAtMs -= 12 * MINUTE_MS
+  await place.age(layout.order(order.jobId, order.attempt), 12 * MINUTE_MS)
+  await place.age(layout.claim(order.jobId, order.attempt), 10 * MINUTE_MS)
+  place.aheadMs = 30 * DAY_MS
+  const phases = [{ name: 'starting' as const, startedAtMs: place.now() - 10 * MINUTE_MS, durationMs: 0 }]
+  await place.beat(order, { uptimeMs: 10 * MINUTE_MS, phases })
+  const { costMicroUsd } = await settle({ ...input, handle: machine!.handle })
+  expect(costMicroUsd).toBeGreaterThanOrEqual(microUsd(72))
+  expect(costMicroUsd).toBeLessThan(1.02 * microUsd(72))
 })
 
 describe('a machine that beat for an hour, was silent for ten and is still billed', () => {
