@@ -112,13 +112,20 @@ interface ReceivingRun {
 
 export function signalProblem(
   stamp: Stamp | undefined,
-  { name, runStartedAtMs, received }: ReceivingRun & { name: string },
+  {
+    name,
+    runStartedAtMs,
+    received,
+    isOfParent = () => false,
+  }: ReceivingRun & { name: string; isOfParent?: (id: string) => boolean },
 ): string | undefined {
   if (stamp === undefined) return UNSTAMPED
   if (stamp.kind !== 'signal' || stamp.name !== name) return `it was signed as ${wordsOf(stamp)}`
   const { id, atMs } = stamp
   if (id === undefined || atMs === undefined) return undefined
-  return received.has(id) || atMs < runStartedAtMs - STAMP_SLACK_MS ? SENT_AGAIN : undefined
+  if (received.has(id)) return SENT_AGAIN
+  // No earlier run can have received what the parent of this one sends. Its time is the server's, whose clock may be set back.
+  return atMs < runStartedAtMs - STAMP_SLACK_MS && !isOfParent(id) ? SENT_AGAIN : undefined
 }
 
 export function updateProblem(

@@ -1,6 +1,7 @@
 import {
   ApplicationFailure,
   log,
+  patched,
   workflowInfo,
   type WorkflowInboundCallsInterceptor,
   type WorkflowInterceptorsFactory,
@@ -96,7 +97,7 @@ const inboundOf = (origin: Origin): WorkflowInboundCallsInterceptor => ({
     const { signalName } = input
     const { received } = origin
     const { args, problem } = opened(input.args, (stamp) =>
-      signalProblem(stamp, { name: signalName, ...receiving(origin) }),
+      signalProblem(stamp, { name: signalName, ...receiving(origin), isOfParent }),
     )
     const { stamp } = unstamped(input.args)
     if (problem === undefined) {
@@ -127,6 +128,13 @@ const inboundOf = (origin: Origin): WorkflowInboundCallsInterceptor => ({
 
 function receiving({ received }: Origin): { runStartedAtMs: number; received: Received } {
   return { runStartedAtMs: workflowInfo().startTime.getTime(), received }
+}
+
+/** Whether the run that started this one sent a signal to it. Asked only about signals that were refused before this was asked. */
+function isOfParent(id: string): boolean {
+  const { parent, continuedFromExecutionRunId } = workflowInfo()
+  const isOwn = continuedFromExecutionRunId === undefined && id.startsWith(`${parent?.runId}/`)
+  return isOwn && patched('signals-of-the-parent')
 }
 
 function openedUpdate(

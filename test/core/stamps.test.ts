@@ -118,6 +118,19 @@ describe('a signal', () => {
   })
 })
 
+describe('a signal of the parent', () => {
+  it('is accepted once from a server whose clock was set back', () => {
+    const stamp = { kind: 'signal', name: 'drain', id: 'parent/1', atMs: NOW_MS } as const
+    const received = new Received()
+    const isOfParent = (id: string): boolean => id.startsWith('parent/')
+    const run = { name: 'drain', runStartedAtMs: NOW_MS + 2 * HOUR_MS, received, isOfParent }
+    expect(signalProblem(stamp, run)).toBeUndefined()
+    expect(signalProblem({ ...stamp, id: 'other/1' }, run)).toMatch(/second time/)
+    received.add(stamp.id, NOW_MS)
+    expect(signalProblem(stamp, run)).toMatch(/second time/)
+  })
+})
+
 describe('the interceptors of a client', () => {
   const { workflow, schedule, activity } = stampingInterceptors(
     () => NOW_MS,
