@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@temporalio/client'
 import { ORCHESTRATOR_QUEUE } from '../core/queues'
 import { STAMP_SLACK_MS } from '../core/received'
@@ -15,19 +17,41 @@ export const POLL_FRESH_MS = 75 * SECOND_MS
 /** A comparison of clocks must not delay a command for longer. */
 const COMPARISON_LIMIT_MS = 2 * SECOND_MS
 
+/** Pause between two looks for our own poll. */
+const LOOK_EVERY_MS = 50
+/** A queue without tasks and workers. */
+const CLOCK_QUEUE = 'crucible-clock'
+
 type Asked = Pick<Client, 'workflowService' | 'withDeadline'>
 
-/** Returns when each worker has last polled a task queue, by the server's clock. The server forgets a poll after minutes. */
-export async function pollTimes(
+interface PolledQueue {
+  namespace: string
+  queue: string
+  type: QueueType
+}
+
+/** Returns who has polled a task queue, and when last, by the server's clock. The server forgets a poll after minutes. */
+async function pollsOf(
   { workflowService }: Pick<Client, 'workflowService'>,
-  { namespace, queue, type }: { namespace: string; queue: string; type: QueueType },
-): Promise<number[]> {
+  { namespace, queue, type }: PolledQueue,
+): Promise<{ identity: string; atMs: number }[]> {
   const { pollers } = await workflowService.describeTaskQueue({
     namespace,
     taskQueue: { name: queue },
     taskQueueType: QUEUE_TYPES[type],
   })
-  return (pollers ?? []).map(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * SECOND_MS)
+  return (pollers ?? []).map(({ identity, lastAccessTime }) => ({
+    identity: identity ?? '',
+    atMs: Number(lastAccessTime?.seconds ?? 0) * SECOND_MS,
+  }))
+}
+
+/** Returns when each worker has last polled a task queue, by the server's clock. */
+export async function pollTimes(
+  client: Pick<Client, 'workflowService'>,
+  polled: PolledQueue,
+): Promise<number[]> {
+  return (await pollsOf(client, polled)).map(({ atMs }) => atMs)
 }
 
 /** Differences that slow answers, and the minute between two polls, may explain. */
@@ -69,8 +93,36 @@ export class DeploymentClock {
       Promise.all([ask('workflow'), ask('activity')]),
     ).catch(() => [])
     const newestMs = Math.max(...times.flat())
-    if (!Number.isFinite(newestMs)) return
-    const aheadMs = this.own() - newestMs
+    if (Number.isFinite(newestMs)) this.#note(newestMs)
+  }
+
+  /**
+   * Compares this clock with the server's present time, before something is signed with it that the server dates too: the server notes
+   * when it was last asked for a task of a queue that nothing fills. No answer changes nothing.
+   */
+  async compareExactly(client: Asked & Pick<Client, 'withAbortSignal'>, namespace: string): Promise<void> {
+    const asked = new AbortController()
+    const name = { namespace, taskQueue: { name: CLOCK_QUEUE }, identity: `clock/${randomUUID()}` }
+    const poll = client.withAbortSignal(asked.signal, () =>
+      client.workflowService.pollActivityTaskQueue(name),
+    )
+    poll.catch(() => undefined)
+    const endMs = performance.now() + COMPARISON_LIMIT_MS
+    const look = async (): Promise<number | undefined> => {
+      const all = await pollsOf(client, { namespace, queue: CLOCK_QUEUE, type: 'activity' })
+      return all.find(({ identity }) => identity === name.identity)?.atMs
+    }
+    let atMs: number | undefined
+    while (atMs === undefined && performance.now() < endMs) {
+      atMs = await withLimit(client, COMPARISON_LIMIT_MS, look).catch(() => undefined)
+      if (atMs === undefined) await sleep(LOOK_EVERY_MS)
+    }
+    asked.abort()
+    if (atMs !== undefined) this.#note(atMs)
+  }
+
+  #note(serverAtMs: number): void {
+    const aheadMs = this.own() - serverAtMs
     this.#aheadOfServerMs = aheadMs >= -CLOCK_SLACK_MS && aheadMs <= TOLERANCE_MS ? 0 : aheadMs
   }
 

@@ -45,6 +45,37 @@ describe('the clock of a deployment', () => {
     expect({ now: clock.now(), remark: clock.remark }).toEqual({ now: NOW, remark: undefined })
   })
 
+  it.each([2 * HOUR_MS, -2 * HOUR_MS])(
+    'refuses to sign after a step of the server by %d ms that no worker has shown yet',
+    async (byMs) => {
+      const clock = new DeploymentClock(
+        () => NOW,
+        () => undefined,
+      )
+      let own: string | undefined
+      const pollers = (): object[] => {
+        const seconds = (atMs: number): object => ({ seconds: Math.floor(atMs / SECOND_MS) })
+        const worker = { identity: 'worker', lastAccessTime: seconds(NOW - 20 * SECOND_MS) }
+        return own === undefined ? [worker] : [worker, { identity: own, lastAccessTime: seconds(NOW + byMs) }]
+      }
+      const server = {
+        withDeadline: (_: number, call: () => Promise<unknown>) => call(),
+        withAbortSignal: (_: AbortSignal, call: () => Promise<unknown>) => call(),
+        workflowService: {
+          describeTaskQueue: async () => ({ pollers: pollers() }),
+          pollActivityTaskQueue: ({ identity }: { identity: string }) => {
+            own = identity
+            return Promise.reject(new Error('aborted'))
+          },
+        },
+      } as unknown as Client
+      await clock.compareWith(server, 'default')
+      expect(() => clock.check()).not.toThrow()
+      await clock.compareExactly(server, 'default')
+      expect(() => clock.check()).toThrow(/about 2h (?:ahead of|behind) the deployment's/)
+    },
+  )
+
   it('follows the store, which is exact, and needs no worker', () => {
     const clock = new DeploymentClock(
       () => NOW + 2 * HOUR_MS,

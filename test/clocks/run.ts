@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TemporalExecutable } from '../../cli/dev/temporal/resolve'
@@ -12,6 +12,7 @@ import { withFolder } from '../kit/folder'
 import type { Report } from '../kit/harness'
 import { MINUTE_MS } from '../../core/time/time'
 import { attemptIdOf } from '../../core/queues'
+import { layout } from '../../storage/layout'
 import { WallClocks, type Who } from './clocks'
 
 /** A step of wall clocks. */
@@ -133,15 +134,13 @@ async function meet(play: Play, { who, byMs }: Step, story: string[]): Promise<s
     await stage.parts.server.start()
     story.push('started the server again')
   }
+  const breaches: string[] = []
   // Signatures of new workflows are refused if client and server differ by more than an hour.
   const isSkewed = who.includes('client') !== who.includes('server')
   if (!isSkewed) await begin('late')
+  else breaches.push(...(await refused(play)))
   await sleep(AFTER_MS)
-  const breaches = [
-    ...alive(stage, sights),
-    ...unmoved(sights, { who, byMs }),
-    ...(await views(play, sights)),
-  ]
+  breaches.push(...alive(stage, sights), ...unmoved(sights, { who, byMs }), ...(await views(play, sights)))
   if (!isSkewed)
     await crucible(play, ['gc', '--dry-run', '--json']).catch((error: unknown) =>
       breaches.push(`gc --dry-run: ${String(error)}`),
@@ -184,6 +183,14 @@ function alive(stage: Stage, sights: ReadonlyMap<JobName, Sight>): string[] {
 
 function hasMachine({ home }: Stage, name: JobName): boolean {
   return processesOf(home).some(({ machine }) => machine?.startsWith(`${attemptIdOf(name, 1)}.`) === true)
+}
+
+/** A submission whose signature no worker would accept is refused before anything is written. */
+async function refused(play: Play): Promise<string[]> {
+  const said = await submit(play, 'late').catch(({ stdout }: { stdout?: string }) => stdout ?? '')
+  const isRefused = typeof said === 'string' && /clock of this computer/.test(said)
+  const hasWritten = existsSync(join(play.stage.home, 'store', layout.job('late')))
+  return isRefused && !hasWritten ? [] : [`submit was not refused: ${String(said)}`]
 }
 
 /** Clocks that do not show the step: without it nothing would be tried. */
