@@ -10,6 +10,7 @@ import { openDeploymentKey } from '../storage/deployment-key'
 import { readDeploymentKey } from '../storage/secrets'
 import { readDeployment } from '../storage/deployment'
 import type { ObjectStore } from '../storage/store'
+import { answeringStore } from './answering-store'
 import { DeploymentClock } from './clock'
 import type { ClientConfig } from './config'
 import { isCoded, messageOf } from '../core/errors'
@@ -66,7 +67,7 @@ export class Context {
 
   get store(): ObjectStore {
     try {
-      this.#store ??= openStore(this.config.home.storeUrl, this.wallClock)
+      this.#store ??= patientOf(openStore(this.config.home.storeUrl, this.wallClock))
       return this.#store
     } catch (error) {
       throw toCrucibleError(error)
@@ -165,6 +166,10 @@ export class Context {
     throw noServer(address, 'no time left to wait')
   }
 }
+
+/** The requests to a bucket have their own limits. */
+const patientOf = (store: ObjectStore): ObjectStore =>
+  store.url.startsWith('file:') ? answeringStore(store) : store
 
 const isOfStore = (error: unknown): boolean =>
   isCoded(error, 'store') || (error instanceof CrucibleError && isCoded(error.cause, 'store'))

@@ -1,6 +1,8 @@
 import { createInterface } from 'node:readline/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { EXIT_CODES } from '../../client/errors'
 import { wordsOfFileError } from '../../core/file-error'
+import { SECOND_MS } from '../../core/time/time'
 import type { Outside } from '../cli'
 import type { CliConfig } from './config'
 
@@ -38,8 +40,26 @@ async function askTerminal(question: string, signal: AbortSignal): Promise<strin
 export function endWith(exitCode: number): void {
   process.stdout.write('', (error) => {
     if (error != null) return endOf(process.stdout, error)
-    process.stderr.write('', () => process.exit(exitCode))
+    process.stderr.write('', () => void endOnceRead(exitCode))
   })
+}
+
+/** Requests to a disk end within this time, unless its file server is away. */
+const READ_LIMIT_MS = SECOND_MS
+const LOOK_MS = 20
+
+/**
+ * A process cannot exit while a thread of its own waits for a file server that is away. It becomes another program that exits, or kills
+ * itself where Node cannot do that (before 22.15).
+ */
+async function endOnceRead(exitCode: number): Promise<void> {
+  const isReading = (): boolean => process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'))
+  const endMs = performance.now() + READ_LIMIT_MS
+  while (isReading() && performance.now() < endMs) await sleep(LOOK_MS)
+  if (!isReading()) process.exit(exitCode)
+  const { execve } = process as { execve?: (file: string, args: string[], env: object) => void }
+  execve?.('/bin/sh', ['sh', '-c', `exit ${exitCode}`], {})
+  process.kill(process.pid, 'SIGKILL')
 }
 
 export function endOnBrokenOutput(): void {
