@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import { Client, type ConnectionLike } from '@temporalio/client'
 import type { WorkerOptions } from '@temporalio/worker'
 import { failureInterceptor } from '../activities/failures'
 import { onlyFor } from '../activities/only-for'
+import { sentId } from '../activities/sent-id'
 import { stampCheck } from '../activities/stamp-check'
 import { stampingInterceptors } from '../core/stamping'
 import { PayloadSeal } from '../storage/payload-seal'
@@ -47,7 +47,7 @@ export class Authentication {
     return new Client({
       connection,
       namespace,
-      interceptors: stampingInterceptors(this.now, randomUUID, async () => deployment),
+      interceptors: stampingInterceptors(this.now, sentId, async () => deployment),
       ...this.converter('throw'),
     })
   }

@@ -28,11 +28,12 @@ type SlowCase = Case & { slowness: Slowness }
 const SLOWNESS: Readonly<Record<string, Slowness>> = {
   'each operation takes 0.5 to 3 s': { delaysMs: [500, 3_000], forMs: 60_000 },
   'each operation hangs for 25 s': { delaysMs: [25_000, 25_000], forMs: 25_000 },
+  'no operation ends': { delaysMs: [600_000, 600_000], forMs: 70_000 },
 }
 
 /** A command answers, or says what it waits for, within this time. */
 const COMMAND_MAX_MS = 25_000
-/** Commands that do not wait for the store; others end soon after it is quick again. */
+/** Commands that do not wait for a slow store; others go on as long as it answers. */
 const BOUNDED = ['list', 'cancel']
 const END_LIMIT_MS = 120_000
 const WATCHED = ['running', 'saving'] as const
@@ -134,7 +135,11 @@ async function play({
     )
     const tookMs = performance.now() - beganMs
     story.push(`${words.join(' ')} took ${Math.round(tookMs / SECOND_MS)} s: ${said.trim().slice(0, 300)}`)
-    const isBounded = BOUNDED.includes(words[0]!)
+    const isAway = slowness.delaysMs[0] > slowness.forMs
+    if (isAway && /No job|not-found/.test(said)) breaches.push(`${words.join(' ')} found nothing: ${said}`)
+    if (isAway && words[0] !== 'cancel' && !/not answer|no answer/.test(said))
+      breaches.push(`${words.join(' ')} names no cause: ${said}`)
+    const isBounded = isAway || BOUNDED.includes(words[0]!)
     const mostMs = patient(COMMAND_MAX_MS) + (isBounded ? 0 : slowness.forMs)
     if (tookMs > mostMs) breaches.push(`${words.join(' ')} took ${Math.round(tookMs / SECOND_MS)} s`)
   }

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { WorkflowNotFoundError, type Client } from '@temporalio/client'
+import { MockActivityEnvironment } from '@temporalio/testing'
 import { createDrainingActivities } from '../../../activities/machine/draining'
+import { sentId } from '../../../activities/sent-id'
 import { DRAIN_SIGNAL } from '../../../core/messages'
 import { layout } from '../../../storage/layout'
 import { perform, Place } from '../place'
@@ -36,6 +38,13 @@ describe('an attempt that is to stop', () => {
     expect(await told(() => Promise.resolve())).toEqual([
       { workflowId: 'job/job-a/2', args: [DRAIN_SIGNAL, REQUEST] },
     ])
+  })
+
+  it('gets it under an id that begins with the run of its job', async () => {
+    const runId = '01a22694-1f16-7e5f-aa7c-c8521c046d4d'
+    const environment = new MockActivityEnvironment({ workflowExecution: { workflowId: 'job/job-a', runId } })
+    expect(await environment.run(async () => sentId())).toMatch(new RegExp(`^${runId}/[0-9a-f-]{36}$`))
+    expect(sentId()).toMatch(/^[0-9a-f-]{36}$/)
   })
 
   it('need not be told once it is over', async () => {
