@@ -66,7 +66,7 @@ describe('a store for a person who waits', () => {
     withFolder('mark', async (folder) => {
       const url = pathToFileURL(folder).href
       expect(await answeringStore(openStore(url)).get('a')).toBeUndefined()
-      // A pipe answers nobody.
+      // A pipe answers no reader.
       execFileSync('mkfifo', [join(folder, 'deployment.json')])
       const patience = new Patience(url, LIMIT_MS)
       await expect(answeringStore(openStore(url), patience).get('a')).rejects.toThrow(/has not answered/)

@@ -7,7 +7,7 @@ import { withFolder } from '../../kit/folder'
 const ROOT = join(__dirname, '..', '..', '..')
 
 describe('a command that waits for a file that never answers', () => {
-  it('ends all the same, with its exit code where Node allows it', () =>
+  it('ends, with its exit code where Node allows it', () =>
     withFolder('ends', async (folder) => {
       const pipe = join(folder, 'pipe')
       execFileSync('mkfifo', [pipe])
