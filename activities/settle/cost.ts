@@ -70,7 +70,10 @@ export function timesBilled(
     const sinceBeatMs = await documents.sinceBeatMs(ended.handle, ended.toAtMs)
     if (sinceBeatMs === undefined) return { fromAtMs, ...ended }
     const startMs = await documents.startMs()
-    return { ...ended, fromAtMs, toAtMs: toldAtMs(dated, { beat, sinceBeatMs, startMs }) }
+    // What the watch has measured itself counts in any case: a job could forge beats.
+    const leastMs = (await documents.readLease())?.lease?.metered?.toAtMs ?? 0
+    const toAtMs = Math.max(toldAtMs(dated, { beat, sinceBeatMs, startMs }), leastMs)
+    return { ...ended, fromAtMs, toAtMs }
   }
   return Promise.all(
     machines.map(async (handle, index) => {

@@ -76,6 +76,8 @@ export class MachineWatch {
   private readonly began: Moment
   /** From the order to the runner's start by the store's clock, once it is needed. */
   private startMs: number | undefined
+  /** The least time of `machineAtMs` at a moment: from then on this watch measures what no beat can deny. */
+  private least: { atMs: number; monotonicMs: number } | undefined
 
   constructor(
     { store, now, monotonicMs, grants, backend }: MachineWatchDeps,
@@ -139,7 +141,12 @@ export class MachineWatch {
   /** The time by the clock that dated the launch: a wall clock that is set makes no machine older. */
   private get machineAtMs(): number {
     const { ownTime } = this.skew
-    return toldAtMs(this.datedAge, ownTime && { ...ownTime, startMs: this.startMs })
+    return Math.max(
+      toldAtMs(this.datedAge, ownTime && { ...ownTime, startMs: this.startMs }),
+      this.least === undefined
+        ? -Infinity
+        : Math.floor(this.least.atMs + this.monotonicMs() - this.least.monotonicMs),
+    )
   }
 
   private get datedAge(): DatedAge {
@@ -237,6 +244,7 @@ export class MachineWatch {
       if (isFresh) this.skew.note(beat)
       if (this.isRefuted) this.startMs ??= await this.documents.startMs()
       if (this.leaseSeq === 0) await this.takeUpLease(evidence)
+      if (isFresh) this.least ??= { atMs: this.datedAge.fromAtMs, monotonicMs: this.monotonicMs() }
       if (isUnread) await this.hearUnread(evidence)
       if (isFresh) {
         this.beat = beat
@@ -311,6 +319,8 @@ export class MachineWatch {
     this.grants?.takeUp(lease.grant)
     this.reportedUntilMs = lease.usableUntilMs ?? this.reportedUntilMs
     this.budget.restore({ lease, renewedAtMs })
+    const { metered } = lease
+    if (metered !== undefined) this.least = { atMs: metered.toAtMs, monotonicMs: this.monotonicMs() }
   }
 
   /** Notes an unreadable beat, which is a sign of life whenever it is rewritten, but renews no lease. */

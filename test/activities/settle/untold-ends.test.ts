@@ -148,6 +148,19 @@ it('counts the time before the start by the store, if the wall clock was set the
   expect(costMicroUsd).toBeLessThan(1.02 * microUsd(72))
 })
 
+it('counts what the watch has measured, whatever the beats of a machine claim', async () => {
+  const input = inputOf()
+  const { order } = input
+  const documents = new AttemptDocuments(place.store, order, place.now)
+  const [machine] = place.world.machines
+  machine!.handle.launchedAtMs -= 5 * HOUR_MS
+  const metered = { toAtMs: place.now() - MINUTE_MS, costMicroUsd: 1, priceMicroUsdPerHour: 1 }
+  await documents.putLease({ seq: 1, answersBeat: 1, ttlMs: 1_000, metered })
+  await place.beat(order, { uptimeMs: 0 })
+  const { costMicroUsd } = await settle({ ...input, handle: machine!.handle })
+  expect(costMicroUsd).toBeGreaterThanOrEqual(4.9 * microUsd(360))
+})
+
 describe('a machine that beat for an hour, was silent for ten and is still billed', () => {
   it('costs eleven', async () => {
     const input = inputOf()

@@ -3,7 +3,7 @@ import type { WatchInput } from '../../../core/activities'
 import type { Order } from '../../../core/job/plan'
 import type { Beat, Lease } from '../../../core/documents'
 import { microUsd } from '../../../core/money/money'
-import { DAY_MS, HOUR_MS, SECOND_MS } from '../../../core/time/time'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../core/time/time'
 import type { GrantSource } from '../../../activities/watch/grants'
 import { MachineWatch } from '../../../activities/watch/machine'
 import { layout } from '../../../storage/layout'
@@ -80,6 +80,30 @@ async function follow(one: MachineWatch, seconds: number): Promise<unknown[]> {
   }
   return told.filter((each) => each !== undefined)
 }
+
+it('does not believe a machine that denies the time which the watch has measured', async () => {
+  const limits = {
+    seq: 0,
+    deadlineAtMs: null,
+    budget: { microUsd: 3 * PRICE, priceMaxMicroUsdPerHour: PRICE },
+  }
+  const over = { order: { ...input.order, runner: { ...input.order.runner, limits } } }
+  const forged = (): Promise<void> =>
+    place.beat(order, { clockMs: trueMs, seq: ++seq, uptimeMs: 0, phases: [] })
+  let one = watch(over)
+  const told: unknown[] = []
+  for (let minute = 0; minute < 300 && told.length === 0; minute += 1) {
+    trueMs += MINUTE_MS
+    await forged()
+    // Another worker takes over.
+    if (minute === 90) one = watch(over)
+    const outcome = await one.check(RUNNING, true)
+    if (outcome !== undefined) told.push(outcome, minute)
+  }
+  expect(told).toEqual([{ kind: 'budget' }, expect.any(Number)])
+  expect(told[1]).toBeGreaterThan(170)
+  expect(told[1]).toBeLessThan(240)
+})
 
 describe.each(STEPS)('a wall clock that is set %s', (_, byMs) => {
   const limited = (): WatchInput['order'] => {
