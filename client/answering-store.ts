@@ -29,8 +29,9 @@ export function answeringStore(store: ObjectStore, patience = new Patience(store
     get: (target, name) => {
       const value: unknown = Reflect.get(target, name, target)
       if (typeof value !== 'function') return value
-      if (name === 'list') return (prefix: string) => patience.each(() => target.list(prefix))
       const call = (...args: unknown[]): unknown => Reflect.apply(value, target, args)
+      if (name === 'list')
+        return (prefix: string) => patience.each(() => call(prefix) as ReturnType<ObjectStore['list']>)
       if (LONG.has(name)) return (...args: unknown[]) => patience.first().then(() => call(...args))
       return QUICK.has(name) ? (...args: unknown[]) => patience.within(() => call(...args)) : call
     },

@@ -106,14 +106,15 @@ export class DeploymentClock {
     const poll = client.withAbortSignal(asked.signal, () =>
       client.workflowService.pollActivityTaskQueue(name),
     )
-    poll.catch(() => undefined)
+    let isPolling = true
+    void poll.catch(() => undefined).then(() => (isPolling = false))
     const endMs = performance.now() + COMPARISON_LIMIT_MS
     const look = async (): Promise<number | undefined> => {
       const all = await pollsOf(client, { namespace, queue: CLOCK_QUEUE, type: 'activity' })
       return all.find(({ identity }) => identity === name.identity)?.atMs
     }
     let atMs: number | undefined
-    while (atMs === undefined && performance.now() < endMs) {
+    while (isPolling && atMs === undefined && performance.now() < endMs) {
       atMs = await withLimit(client, COMPARISON_LIMIT_MS, look).catch(() => undefined)
       if (atMs === undefined) await sleep(LOOK_EVERY_MS)
     }

@@ -28,6 +28,7 @@ beforeEach(async () => {
   held = undefined
   world.client = {
     withDeadline: (_: number, call: () => unknown) => call(),
+    withAbortSignal: () => Promise.reject(new Error('no server')),
     workflow: { start: startWorkflow },
     schedule: { getHandle: () => ({ describe: describeSchedule }) },
   } as unknown as Partial<Client>
