@@ -39,7 +39,7 @@ beforeEach(() => {
     store,
     config,
     now: () => NOW,
-    clock: { check: () => {} },
+    clock: { check: () => {}, compareExactly: async () => {} },
     temporal: async () => client,
   } as unknown as Context
 })
