@@ -131,7 +131,10 @@ async function play({
     const beganMs = performance.now()
     const said = await crucible(at, words, variables).then(
       (text) => text,
-      (error: unknown) => `refused: ${(error as { stderr?: string }).stderr ?? ''} ${String(error)}`,
+      (error: unknown) => {
+        const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string }
+        return `refused: ${stdout}${stderr} ${String(error)}`
+      },
     )
     const tookMs = performance.now() - beganMs
     story.push(`${words.join(' ')} took ${Math.round(tookMs / SECOND_MS)} s: ${said.trim().slice(0, 300)}`)
