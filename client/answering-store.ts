@@ -25,9 +25,13 @@ const LONG: ReadonlySet<PropertyKey> = new Set(['putFile', 'getFile', 'copy', 'r
  * `StoreError` then. As long as one of them has no answer, others fail at once.
  */
 export function answeringStore(store: ObjectStore, patience = new Patience(store.url)): ObjectStore {
+  /** What is put in place of a method has its own rules. */
+  const replaced = new Map<PropertyKey, unknown>()
   return new Proxy(store, {
+    set: (_, name, value: unknown) => replaced.set(name, value) === replaced,
     get: (target, name) => {
       const value: unknown = Reflect.get(target, name, target)
+      if (replaced.has(name)) return replaced.get(name)
       if (typeof value !== 'function') return value
       const call = (...args: unknown[]): unknown => Reflect.apply(value, target, args)
       if (name === 'list')

@@ -16,6 +16,8 @@ beforeEach(async () => {
   world = await ClientWorld.make()
   started = []
   world.client = {
+    withDeadline: (_: number, call: () => unknown) => call(),
+    withAbortSignal: () => Promise.reject(new Error('no server')),
     workflow: {
       start: startWorkflow,
       getHandle: () => ({ describe: () => Promise.resolve({ status: { name: 'RUNNING' } }) }),
