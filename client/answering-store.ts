@@ -24,7 +24,8 @@ const LONG: ReadonlySet<PropertyKey> = new Set(['putFile', 'getFile', 'copy', 'r
  * The same store for a person who waits: a folder on a file server that is away answers nothing, and its operations throw a transient
  * `StoreError` then. As long as one of them has no answer, others fail at once.
  */
-export function answeringStore(store: ObjectStore, patience = new Patience(store.url)): ObjectStore {
+export function answeringStore(store: ObjectStore, asking: Partial<Asking> = {}): ObjectStore {
+  const patience = new Patience(store.url, { limitMs: ANSWER_LIMIT_MS, ask: readOutside, ...asking })
   /** What is put in place of a method has its own rules. */
   const replaced = new Map<PropertyKey, unknown>()
   return new Proxy(store, {
@@ -42,7 +43,13 @@ export function answeringStore(store: ObjectStore, patience = new Patience(store
   })
 }
 
-export class Patience {
+/** How a store is asked for an answer, and how long it may take. */
+interface Asking {
+  limitMs: number
+  ask: (url: string) => Promise<unknown>
+}
+
+class Patience {
   /** Operations that are late. */
   private readonly late = new Set<Promise<unknown>>()
   private asked: Promise<unknown> | undefined
@@ -50,8 +57,7 @@ export class Patience {
 
   constructor(
     private readonly url: string,
-    private readonly limitMs = ANSWER_LIMIT_MS,
-    private readonly ask: () => Promise<unknown> = () => readOutside(url),
+    private readonly asking: Asking,
   ) {}
 
   /**
@@ -60,7 +66,7 @@ export class Patience {
    */
   async first(): Promise<void> {
     if (this.hasAnswered) return
-    this.asked ??= this.ask()
+    this.asked ??= this.asking.ask(this.url)
     await this.limited(this.asked)
     this.hasAnswered = true
   }
@@ -86,7 +92,7 @@ export class Patience {
       const timer = setTimeout(() => {
         this.late.add(answer)
         reject(this.silence())
-      }, this.limitMs)
+      }, this.asking.limitMs)
       const end = (): void => {
         clearTimeout(timer)
         this.late.delete(answer)
@@ -96,7 +102,7 @@ export class Patience {
   }
 
   private silence(): StoreError {
-    const message = `The store at ${this.url} has not answered within ${formatDuration(this.limitMs)}.`
+    const message = `The store at ${this.url} has not answered within ${formatDuration(this.asking.limitMs)}.`
     return new StoreError(message, { isTransient: true })
   }
 }

@@ -3,14 +3,14 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { answeringStore, Patience } from '../../client/answering-store'
+import { answeringStore } from '../../client/answering-store'
 import { toCrucibleError } from '../../client/errors'
 import { openStore } from '../../storage/open-store'
 import type { ObjectStore } from '../../storage/store'
 import { MemoryStore } from '../backends/scripted/memory-store'
 import { withFolder } from '../kit/folder'
 
-const LIMIT_MS = 50
+const LIMIT_MS = 300
 
 /** A store that answers nothing from the moment when it hangs. */
 function hanging(): { store: ObjectStore; hang: () => void; goOn: () => void } {
@@ -22,8 +22,7 @@ function hanging(): { store: ObjectStore; hang: () => void; goOn: () => void } {
   }
   const head = memory.head.bind(memory)
   memory.head = (key) => waiting.then(() => head(key))
-  const { url } = memory
-  const store = answeringStore(memory, new Patience(url, LIMIT_MS, () => waiting))
+  const store = answeringStore(memory, { limitMs: LIMIT_MS, ask: () => waiting })
   return { store, hang, goOn: () => goOn() }
 }
 
@@ -53,10 +52,7 @@ describe('a store for a person who waits', () => {
       asks += 1
       return Promise.resolve(undefined)
     }
-    const store = answeringStore(
-      memory,
-      new Patience('file:///x', LIMIT_MS, () => new Promise(() => undefined)),
-    )
+    const store = answeringStore(memory, { limitMs: LIMIT_MS, ask: () => new Promise(() => undefined) })
     await expect(store.head('a')).rejects.toThrow(/has not answered within/)
     await expect(store.head('a')).rejects.toThrow(/has not answered within/)
     expect(asks).toBe(0)
@@ -68,8 +64,8 @@ describe('a store for a person who waits', () => {
       expect(await answeringStore(openStore(url)).get('a')).toBeUndefined()
       // A pipe answers no reader.
       execFileSync('mkfifo', [join(folder, 'deployment.json')])
-      const patience = new Patience(url, LIMIT_MS)
-      await expect(answeringStore(openStore(url), patience).get('a')).rejects.toThrow(/has not answered/)
+      const store = answeringStore(openStore(url), { limitMs: LIMIT_MS })
+      await expect(store.get('a')).rejects.toThrow(/has not answered/)
       writeFileSync(join(folder, 'deployment.json'), '')
     }))
 })

@@ -7,6 +7,7 @@ import { downloadCheckpoint, type DownloadedCheckpoint } from '../../../client/j
 import type { ManifestLink } from '../../../core/job/checkpoint'
 import { filesFolder, layout, manifestName } from '../../../storage/layout'
 import { manifestOf } from '../../support/manifests'
+import { until } from '../../support/until'
 import { ClientWorld, JOB, NOW } from '../world'
 
 interface HostileCase {
@@ -133,6 +134,7 @@ describe('a downloaded checkpoint', () => {
         others.push(got)
         return got
       }
+      await until(() => others.length === Object.keys(FILES).length - 1)
       await Promise.all(others)
       throw new Error('cut')
     }
