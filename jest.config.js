@@ -1,5 +1,5 @@
 const { spawnSync } = require('node:child_process')
-const { existsSync, readdirSync, readFileSync, rmSync, statfsSync, statSync } = require('node:fs')
+const { existsSync, readFileSync, statfsSync } = require('node:fs')
 const { availableParallelism } = require('node:os')
 const { delimiter, dirname, join } = require('node:path')
 
@@ -69,7 +69,6 @@ if (pythonFolder !== undefined) process.env.PATH = `${pythonFolder}${delimiter}$
 
 const MEMORY_FOLDER = '/dev/shm'
 const TMPFS_MAGIC = 0x01021994
-const DAY_MS = 86_400_000
 const MEMORY_MIN_BYTES = 4 * 1024 ** 3
 
 /** Whether the folder is in memory, has enough space, and lets programs in it run. */
@@ -83,21 +82,9 @@ function canHoldTests(folder) {
   return mount !== undefined && !mount.includes('noexec')
 }
 
-/** Removes the folders of runs that were killed: no test lives for a day. Another run may remove them at the same time. */
-function removeLeftovers(folder) {
-  for (const name of readdirSync(folder).filter((each) => each.startsWith('crucible-'))) {
-    const path = join(folder, name)
-    const { mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: Infinity }
-    if (Date.now() - mtimeMs > DAY_MS) rmSync(path, { recursive: true, force: true })
-  }
-}
-
 // Machines of tests make and remove thousands of small files, for which ext4 takes a third of their processor time: it does not reuse
 // the number of a file that was removed a moment ago, and searches for another.
-if (process.env.TMPDIR === undefined && canHoldTests(MEMORY_FOLDER)) {
-  process.env.TMPDIR = MEMORY_FOLDER
-  removeLeftovers(MEMORY_FOLDER)
-}
+if (process.env.TMPDIR === undefined && canHoldTests(MEMORY_FOLDER)) process.env.TMPDIR = MEMORY_FOLDER
 
 /** `unit` needs nothing but Node and Python; `temporal` starts a real Temporal server once for all its files. */
 module.exports = {

@@ -21,12 +21,12 @@ const QUICK: ReadonlySet<PropertyKey> = new Set([
 const LONG: ReadonlySet<PropertyKey> = new Set(['putFile', 'getFile', 'copy', 'readUrl', 'signUrls'])
 
 /**
- * The same store for a person who waits: a folder on a file server that is away answers nothing, and its operations throw a transient
- * `StoreError` then. As long as one of them has no answer, others fail at once.
+ * Limits how long a person waits for a store. A folder on a file server that is away answers nothing: its operations throw a transient
+ * `StoreError` then, and others fail at once until the late ones have their answers.
  */
 export function answeringStore(store: ObjectStore, asking: Partial<Asking> = {}): ObjectStore {
   const patience = new Patience(store.url, { limitMs: ANSWER_LIMIT_MS, ask: readOutside, ...asking })
-  /** What is put in place of a method has its own rules. */
+  /** Methods that were replaced are called without a limit. */
   const replaced = new Map<PropertyKey, unknown>()
   return new Proxy(store, {
     set: (_, name, value: unknown) => replaced.set(name, value) === replaced,

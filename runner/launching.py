@@ -63,7 +63,7 @@ def start_runner_unit(spec, root, command):
         # When the machine shuts down, its runner gets a signal and saves; then its other processes end.
         "KillMode=mixed",
         "TimeoutStopSec=%d" % spec["stopSeconds"],
-        # Its last words reach the provider's console, which outlives the machine.
+        # The provider's console, which outlives the machine, gets the runner's last words.
         "StandardError=journal+console",
         # A workload that runs out of memory ends alone: the runner has to report it.
         "OOMPolicy=continue",

@@ -23,9 +23,9 @@ interface Ended {
   lasts: Observation[]
   /** Whether its runner has reported. */
   hasSpoken: boolean
-  /** Its last beat, of the machine that worked, the first one. */
+  /** The last beat of the first machine, which worked on the attempt. */
   beat: Beat | undefined
-  /** That one certainly ran until then. */
+  /** The first machine certainly ran up to this time. */
   ranUntilMs: number
   nowMs: number
 }
@@ -70,7 +70,7 @@ export function timesBilled(
     const sinceBeatMs = await documents.sinceBeatMs(ended.handle, ended.toAtMs)
     if (sinceBeatMs === undefined) return { fromAtMs, ...ended }
     const startMs = await documents.startMs()
-    // What the watch has measured itself counts in any case: a job could forge beats.
+    // A job could forge beats, but not the time that the watch has measured.
     const leastMs = (await documents.readLease())?.lease?.metered?.toAtMs ?? 0
     const toAtMs = Math.max(toldAtMs(dated, { beat, sinceBeatMs, startMs }), leastMs)
     return { ...ended, fromAtMs, toAtMs }

@@ -38,7 +38,7 @@ export interface JobSummary {
   queuedSinceMs: number | null
   /** The present phase of its machine; null without one that reports. */
   phase: RunnerPhase | null
-  /** What its machine tries again; null if nothing has failed for some seconds. */
+  /** The action that the job's machine tries again; null if none has failed for some seconds. */
   retrying: Retrying | null
   /** The newest attempt. */
   placement: PlacementView | null
@@ -131,7 +131,7 @@ export interface AttemptView extends PlacementView {
   rebalanceAtMs: number | null
   /** Progress of the runner's upload of artifacts or a checkpoint; null if it uploads nothing, and when the attempt is over. */
   saving: UploadProgress | null
-  /** What the runner tries again; null if nothing has failed for some seconds, and when the attempt is over. */
+  /** The action that the runner tries again; null if none has failed for some seconds, and when the attempt is over. */
   retrying: Retrying | null
   launchedAtMs: number | null
   /** Start of the billing of a machine that may have been queued; null while it is queued, and for every other machine. */

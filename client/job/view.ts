@@ -239,7 +239,7 @@ function stateOf(
   return { state: 'provisioning', reason: 'launching', message: 'Getting a machine.' }
 }
 
-/** What a machine does whose workload has started or ended. */
+/** Returns the present activity of a machine whose workload has started or ended. */
 function activityOf({ phase }: AttemptView, beat: Beat | undefined): { reason: JobReason; message: string } {
   if (phase === 'draining')
     return { reason: 'saving', message: 'The machine is to stop, and the program saves its state.' }

@@ -1,7 +1,7 @@
 import type { Beat, RunnerOrder } from '../documents'
 import { CLOCK_SLACK_MS } from './time'
 
-/** What a machine's runner has measured of its own time, which no clock that is set changes. */
+/** The time that a machine's runner has measured by its monotonic clock, which no step of a wall clock changes. */
 export interface OwnTime {
   beat: Pick<Beat, 'uptimeMs' | 'phases'>
   /** Milliseconds since that beat, by a clock that did not step meanwhile. */

@@ -29,7 +29,7 @@ interface Opened {
 
 interface Site {
   faults: Faults
-  /** Those of `npm test`. */
+  /** Names of the faults that `npm test` plays; `test:all` plays every one. */
   few: readonly string[]
   open: (fault: Fault) => Promise<Opened>
   launches: (question: Question) => boolean

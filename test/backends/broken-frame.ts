@@ -1,4 +1,4 @@
-/** What the tests of broken answers share. */
+/** Judges and measures calls whose answers a provider breaks. */
 import { Socket } from 'node:net'
 import { expect, jest } from '@jest/globals'
 import { BackendError, failureOf } from '../../backends/errors'

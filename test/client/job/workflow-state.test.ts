@@ -11,7 +11,7 @@ describe('the trouble of a workflow that no worker can continue', () => {
     expect(troubleOf(stuck(4))?.message).toContain('`temporal workflow terminate -w job/a/1`')
   })
 
-  it('is none while its task may only have lost a worker', () => {
+  it('is not reported before the fourth try of its task, because a worker may have been lost', () => {
     expect(troubleOf(stuck(3))).toBeNull()
   })
 })

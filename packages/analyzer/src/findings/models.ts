@@ -17,7 +17,7 @@ export function modelName(event: CallEvent): string | undefined {
     return textOf(argument(event, 'pretrained_model_name_or_path', 0))
   }
   if (name.startsWith('timm.') && method === 'create_model') return textOf(argument(event, 'model_name', 0))
-  // Its classes, such as `ResNet`, are parts of models.
+  // Classes of torchvision, such as `ResNet`, are parts of models.
   if (name.startsWith('torchvision.models.') && !name.includes('()'))
     return /^[a-z]/.test(method) ? method : undefined
   if (
