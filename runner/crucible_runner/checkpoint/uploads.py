@@ -365,6 +365,10 @@ class Checkpoints:
             evidence = self._evidence_now(uploaded, final)
             if evidence is None or evidence.trust <= uploaded.evidence.trust:
                 continue
+            # The proof was read from the files on the disk, which the program may have written again since the last scan.
+            self._scanner.scan()
+            if generation.files != uploaded.files:
+                continue
             if any(later.evidence.state == COMPLETE for later in self.uploads[index + 1 :]):
                 # The checkpoint may be about to be deleted from the store; its remembered shape counts from here on.
                 self.uploads[index] = uploaded._replace(evidence=evidence)

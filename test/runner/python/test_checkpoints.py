@@ -117,6 +117,20 @@ class CheckpointsTest(UploadingTest):
         self.tick()
         self.assertEqual(self.checkpoints.newest_state, "settled")
 
+    def test_files_that_were_written_after_the_last_look_prove_nothing_about_a_stored_checkpoint(self):
+        self.begin()
+        states = "/mp_rank_00_model_states.pt"
+        self.save("global_step20" + states, "weights" * 9)
+        self.save("latest", "global_step20")
+        self.assertEqual([self.tick(), self.tick()], [None, 20])
+        self.save("global_step30" + states, "weights" * 9)
+        self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, 30])
+        self.clock.advance(1_000)
+        self.save("latest", "global_step30")
+        self.checkpoints._promote()
+        self.assertEqual([self.checkpoints.newest_state, self.tick()], ["quiet", 30])
+        self.assertEqual(self.checkpoints.newest_state, "complete")
+
     def test_a_name_that_the_store_cannot_hold_is_stored_under_another(self):
         self.begin()
         self.save("step-5.pt")
