@@ -45,7 +45,11 @@ async function recoveries(
   const retries = { failures: 0, interruptions: times }
   const job = await deployment.submit({ retries }, { lastAttempt: times + 1 })
   for (let attempt = 1; attempt <= times; attempt++) {
-    await deployment.see(job, (view) => hasDone(view, attempt))
+    const view = await deployment.see(job, (now) => hasDone(now, attempt) || isPast(now, attempt))
+    if (!hasDone(view, attempt))
+      throw new Error(
+        `attempt ${attempt} ended before its machine was taken: ${JSON.stringify(view, null, 1)}`,
+      )
     strike(deployment.machineOf(job))
   }
   const { state, message, recoveries } = await deployment.ended(job)
@@ -58,6 +62,11 @@ function hasDone({ attempts }: JobView, number: number): boolean {
   const last = attempts.at(-1)
   if (last?.number !== number || last.progress?.step == null || last.checkpoint === null) return false
   return last.progress.step - (last.restoredFrom?.step ?? 0) >= STEPS_BETWEEN
+}
+
+/** Whether the attempt can no longer be struck. */
+function isPast({ attempts, endedAtMs }: JobView, number: number): boolean {
+  return endedAtMs !== null || (attempts.at(-1)?.number ?? 0) > number
 }
 
 function measuresOf(how: string, recoveries: RecoveryView[], bootMs: number): Measure[] {
