@@ -51,6 +51,12 @@ class TestLine(unittest.TestCase):
         self.assertIn("2nd for any backend", str(status_of(waiting)))
         self.assertIsNone(status_of(shown("spot", waiting=None)).waiting)
 
+    def test_a_machine_that_tries_again_says_what_and_in_which_phase(self):
+        trying = status_of(shown("spot", phase="fetching", retrying={"text": "HTTP 503 of the input", "sinceMs": 7}))
+        self.assertEqual(("fetching", "HTTP 503 of the input"), (trying.phase, trying.retrying))
+        silent = status_of(shown("spot", phase=None, retrying=None))
+        self.assertEqual((None, None), (silent.phase, silent.retrying))
+
 
 class TestChanges(unittest.TestCase):
     def test_a_first_place_is_no_change(self):
