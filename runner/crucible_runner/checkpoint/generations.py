@@ -70,7 +70,9 @@ def unfinished_member(files: Dict[str, FileStamp]) -> Optional[str]:
 class Generation:
     """The files of one save."""
 
-    def __init__(self, number: int, files: Dict[str, FileStamp], now_ms: int, step: Optional[int]) -> None:
+    def __init__(
+        self, number: int, files: Dict[str, FileStamp], now_ms: int, step: Optional[int], epoch: Optional[float] = None
+    ) -> None:
         self.number = number
         self.files = files
         """Its written files, as last seen."""
@@ -84,6 +86,7 @@ class Generation:
         self.wrote_ms = now_ms
         """The scan (monotonic) that saw its last change other than a deletion."""
         self.wrote_at_step = step
+        self.wrote_in_epoch = epoch
         self.paths = set(files)
         """All paths that it has written, including files deleted since."""
         self.step = step
@@ -125,6 +128,8 @@ class Scan(NamedTuple):
     at_ms: int
     step: Optional[int]
     is_disk_full: bool
+    epoch: Optional[float] = None
+    """The highest epoch that the program can have reached at the newest change."""
 
 
 class Generations:
@@ -177,7 +182,8 @@ class Generations:
                         current.written_ns = min(changed[path].modified_ns for path in fresh)
                 current.files = changed
                 if fresh:
-                    current.wrote_ms, current.wrote_at_step = scan.at_ms, scan.step
+                    current.wrote_ms = scan.at_ms
+                    current.wrote_at_step, current.wrote_in_epoch = scan.step, scan.epoch
                     current.paths.update(fresh)
                 current.held = set()
                 current.changed_ms = scan.at_ms
@@ -199,7 +205,7 @@ class Generations:
     def _begin(self, files: Dict[str, FileStamp], scan: Scan) -> None:
         before = self.closed[-1].number if self.closed else 0
         number = max(before, self.current.number if self.current is not None else 0) + 1
-        self.current = Generation(number, files, scan.at_ms, scan.step)
+        self.current = Generation(number, files, scan.at_ms, scan.step, scan.epoch)
         self._begun.append(self.current)
         self._bursts_ms.append(scan.at_ms)
 
@@ -207,7 +213,9 @@ class Generations:
         """Whether the changes belong to the next save rather than to the one being written."""
         was_quiet = scan.at_ms - current.wrote_ms >= self._quiet_ms
         are_steps_known = None not in (current.wrote_at_step, scan.step)
-        has_trained = are_steps_known and scan.step != current.wrote_at_step
+        # Programs that print no steps, as with Keras, may print their epochs.
+        then, now = (current.wrote_at_step, scan.step) if are_steps_known else (current.wrote_in_epoch, scan.epoch)
+        has_trained = None not in (then, now) and then != now
         is_over = was_quiet and (has_trained or (current.is_proven and not are_steps_known))
         # Paths that differ only in their numbers or alternate, such as `50/model` and `60/model`, or `a.pt` and `b.pt`.
         siblings = {template(path) for path in current.paths} if is_over else set()

@@ -185,7 +185,8 @@ class Scanner:
             return []
         newest = selections[0]
         step = self._step_when_written(newest, self._known[newest.signature])
-        generation = self.saves.observe(Scan(newest, now.at_ms, step, now.is_disk_full))
+        epoch = self._progress.epoch_at(_told_by_ms(newest))
+        generation = self.saves.observe(Scan(newest, now.at_ms, step, now.is_disk_full, epoch))
         if generation is not None:
             self._note_held(generation, now.at_ms)
         found = [self._seen_as(newest, self._known[newest.signature], now, generation)] if generation else []
@@ -196,7 +197,7 @@ class Scanner:
 
     def _step_when_written(self, selection: Selection, first: _First) -> Optional[int]:
         """Returns the highest step that the program can have reached when it wrote the newest file."""
-        told = self._progress.step_at(newest_change_ns(selection) // 1_000_000 + _TELLING_MS)
+        told = self._progress.step_at(_told_by_ms(selection))
         return first.step if told is None else told
 
     def _followed(self, selection: Selection, first: _First) -> Generation:
@@ -446,6 +447,11 @@ class Scanner:
             os.unlink(os.path.join(self._saved, "%d.json" % step))
         except OSError:
             pass
+
+
+def _told_by_ms(selection: Selection) -> int:
+    """When (wall clock) everything that the program had printed before its newest change has been read."""
+    return newest_change_ns(selection) // 1_000_000 + _TELLING_MS
 
 
 def _unproven(held: Selection, since: _First) -> Generation:

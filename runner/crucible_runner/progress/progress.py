@@ -3,7 +3,7 @@
 import os
 import threading
 from collections import deque
-from typing import Deque, Iterable, List, NamedTuple, Optional
+from typing import Deque, Iterable, List, NamedTuple, Optional, Tuple
 
 from ..clock import Clock
 from ..documents import HELPER_PROGRESS, parse
@@ -50,6 +50,7 @@ class Progress:
         self._tables = Tables()
         self._restored_step: Optional[int] = None
         self._steps: Deque[_Step] = deque(maxlen=_STEPS_KEPT)
+        self._epochs: Deque[Tuple[int, float]] = deque(maxlen=_STEPS_KEPT)
         self.first_step_at_ms: Optional[int] = None
         """Wall clock time of the attempt's own first step; None before it."""
         self.first_step: Optional[int] = None
@@ -78,6 +79,11 @@ class Progress:
             self.first_step_at_ms = self._at_ms
             self.first_step = step
 
+    def _note_epoch(self) -> None:
+        epoch = self._told.epoch
+        if epoch is not None and (not self._epochs or self._epochs[-1][1] != epoch):
+            self._epochs.append((self._at_ms, epoch))
+
     def see(self, lines: List[bytes]) -> None:
         """Searches printed output for progress, oldest first: lines, and the versions of a bar."""
         if self._is_helped:
@@ -95,6 +101,7 @@ class Progress:
                     self._at_ms = self._clock.wall_ms()
                     self._told = told
                 self._note_step()
+                self._note_epoch()
 
     def _read_helper(self) -> None:
         try:
@@ -151,6 +158,11 @@ class Progress:
         self._read_helper()
         with self._lock:
             return next((told.step for told in reversed(self._steps) if told.at_ms <= wall_ms), None)
+
+    def epoch_at(self, wall_ms: int) -> Optional[float]:
+        """Returns the newest printed epoch at an instant; None when none was printed, or when the instant is too long ago."""
+        with self._lock:
+            return next((epoch for at_ms, epoch in reversed(self._epochs) if at_ms <= wall_ms), None)
 
     def certain_step_at(self, wall_ms: int, unsure_ms: int) -> Optional[int]:
         """Like `step_at`, but None when the step is uncertain: another step was reported less than `unsure_ms` later and may have been

@@ -117,6 +117,17 @@ class CheckpointsTest(UploadingTest):
         self.tick()
         self.assertEqual(self.checkpoints.newest_state, "settled")
 
+    def test_quick_saves_of_a_program_that_prints_only_its_epochs_are_told_apart(self):
+        self.begin()
+        for epoch in (1, 2, 3):
+            self.progress.see([b"Epoch %d/50" % epoch])
+            self.clock.advance(3_000)
+            self.save("weights.%02d-%.2f.h5" % (epoch, 4 / epoch))
+            self.clock.advance(300)
+            self.progress.see([b"Epoch %d/50" % (epoch + 1)])
+            self.assertEqual([self.tick(), self.tick(), self.tick()], [None, None, epoch])
+        self.assertEqual([each.evidence.text for each in self.checkpoints.uploads[:2]], ["the next checkpoint started"] * 2)
+
     def test_files_that_were_written_after_the_last_look_prove_nothing_about_a_stored_checkpoint(self):
         self.begin()
         states = "/mp_rank_00_model_states.pt"
