@@ -34,6 +34,10 @@ PIECE = re.compile(
     re.IGNORECASE,
 )
 _FIGURE = re.compile(r"\d+(?:\.\d+)*")
+# Hashes and UUIDs: `f8562d7c3e.ckpt`. A word of letters alone is a name.
+_HASH = re.compile(
+    r"(?<![0-9A-Za-z])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[a-f]{0,64}[0-9])[0-9a-f]{8,64})(?![0-9A-Za-z])"
+)
 # Two files that alternate: `model_a.pt` and `model_b.pt`.
 _TURN = re.compile(r"(?<![A-Za-z])[ab](?![A-Za-z])", re.IGNORECASE)
 
@@ -118,7 +122,7 @@ def unit_of(path: str) -> Optional[Unit]:
 
 @lru_cache(maxsize=65536)
 def template(path: str) -> str:
-    """Returns a path without its numbers: the same template in the next save means the same file."""
+    """Returns a path without its numbers and hashes: the same template in the next save means the same file."""
     return _without_figures(path)
 
 
@@ -147,5 +151,5 @@ def member_of(path: str) -> Optional[Member]:
 def _without_figures(name: str) -> str:
     # Pieces stay separate: a save that lacks one of its shards is not whole.
     pieces = PIECE.findall(name)
-    rest = _TURN.sub("@", _FIGURE.sub("#", PIECE.sub("?", name)))
+    rest = _TURN.sub("@", _FIGURE.sub("#", _HASH.sub("#", PIECE.sub("?", name))))
     return rest + "".join("|" + piece for piece in pieces)

@@ -44,6 +44,9 @@ class NamesTest(unittest.TestCase):
         self.assertEqual(template("checkpoint-5/rank_0.pt"), template("checkpoint-60/rank_0.pt"))
         self.assertNotEqual(template("checkpoint-5/rank_0.pt"), template("checkpoint-5/rank_1.pt"))
         self.assertEqual(template("model_a.pt"), template("model_b.pt"))
+        self.assertEqual(template("run/f8562d7c3e.ckpt"), template("run/01a3bce2f4.ckpt"))
+        self.assertEqual(template("1b4e28ba-2fa1-11d2-883f-0016d3cca427.pt"), template("6fa459ea-ee8a-3ca4-894e-db77e160355e.pt"))
+        self.assertNotEqual(template("feedback.pt"), template("deadface.pt"))
 
     def test_numbers_without_a_word_tell_members_apart(self):
         self.assertEqual(member_of("50/model"), ("", "50", "#/model"))
