@@ -223,8 +223,10 @@ class Scanner:
             name = min(generation.files, default="")
             if self.is_live(seen):
                 return Standing(Evidence(COMPLETE, "format", "%s is a database with a log, whole at any time" % name))
-            if ended_well is not None and self._are_all(generation, is_sqlite):
-                return Standing(Evidence(COMPLETE, "format", "%s is a database, and the program has ended" % name))
+            is_quiet = seen.until_ms - generation.changed_ms >= self._quiet_ms
+            if (is_quiet or ended_well is not None) and self._are_all(generation, is_sqlite):
+                why = "and the program has ended" if ended_well is not None else "copied between two of its changes"
+                return Standing(Evidence(COMPLETE, "format", "%s is a database, %s" % (name, why)))
         if generation.is_superseded and seen.until_ms - seen.since_ms < self._quiet_ms and ended_well is None:
             return Standing(None)
         now = Circumstances(seen.until_ms, seen.step_then, self._open_file, ended_well, self._read_world_size)

@@ -61,6 +61,20 @@ class DatabasesTest(RestoringTest):
         self.assertEqual(self.newest_manifest(steps[-1])["state"], "complete")
         self.assertEqual(self.newest_manifest(steps[-1])["revision"], 1)
 
+    def test_a_copy_between_two_commits_is_complete_and_one_within_a_commit_is_not_made(self):
+        self.begin()
+        base = self.open(mode="DELETE")
+        self.trial(base, 1)
+        self.assertEqual(self.settle(ticks=8), [1])
+        self.assertEqual(self.newest_manifest(1)["state"], "complete")
+        base.execute("BEGIN EXCLUSIVE")
+        base.execute("INSERT INTO trials VALUES (2)")
+        self.stamp(self.there("study.db"))
+        with mock.patch("crucible_runner.checkpoint.databases._BUSY_SECONDS", 0.01):
+            self.assertRaises(Changed, self.settle, ticks=8)
+        base.rollback()
+        self.assertEqual(self.restored_trials(), [1])
+
     def test_what_was_committed_just_before_the_end_is_stored(self):
         self.begin()
         base = self.open(mode="DELETE")
