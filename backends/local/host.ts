@@ -43,8 +43,10 @@ export interface Host {
   ages: Ages
   /** Creates the folders under the root, once: if they vanish later, their disk has vanished, and with it the knowledge of machines. */
   makeFolders(): Promise<void>
-  /** When the root was last cleared of leftovers. */
-  sweptAtMs: number
+  /** For durations: it never steps. */
+  monotonicMs: () => number
+  /** When the last sweep began by that clock, and the paths that looked old then. */
+  sweeps: { atMs: number; old: ReadonlySet<string> }
   processes(): ProcessScan
   /** Path of the Python that runs the runner; throws a `BackendError` without one. */
   python(signal: AbortSignal): Promise<string>
@@ -89,7 +91,8 @@ export function createHost(config: LocalConfig, deps: LocalDeps): Host {
       }
       hasFolders = true
     },
-    sweptAtMs: 0,
+    monotonicMs,
+    sweeps: { atMs: -Infinity, old: new Set() },
     processes: () => scanProcesses(reader),
     python: async (signal) => {
       const nowMs = monotonicMs()

@@ -36,7 +36,9 @@ export async function createLocalBackend(config: LocalConfig, deps: LocalDeps): 
     check: (ctx) => verb(ctx, () => check(host, ctx)),
     offers: (request, ctx) => verb(ctx, () => offers(host, request, ctx)),
     launch: (order, ctx) => verb(ctx, () => launch(host, order, ctx)),
-    find: (attemptId, ctx) => verb(ctx, () => find(host, attemptId)),
+    // Not while a launch of the attempt is in progress, which may make a machine yet.
+    find: (attemptId, ctx) =>
+      verb(ctx, () => host.exclusive(attemptId, ctx.signal, () => find(host, attemptId))),
     observe: (handles, ctx) => verb(ctx, () => observe(host, handles)),
     terminate: (resource, ctx) => verb(ctx, () => terminate(host, resource, ctx)),
     list: (deployment, ctx) => verb(ctx, () => list(host, deployment)),

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { chmod, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises'
+import { chmod, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { DAY_MS, HOUR_MS } from '../../core/time/time'
 import { hasCode } from './errors'
 import { ELSEWHERE } from './job-users'
 import type { Host } from './host'
 import { FILES, jobFolder, nameOf, namesIn, type MachineRecord } from './records'
-import { releaseUid, sweepUids } from './uid-claims'
+import { releaseUid, unusedUids } from './uid-claims'
 
 /** Long after the last repetition of an order, which Temporal and the job's deadline limit. */
 const TOMBSTONE_KEPT_MS = 30 * DAY_MS
@@ -54,23 +54,32 @@ async function removeJobFolder(machine: MachineRecord): Promise<void> {
   if (takenBy !== undefined) await rm(`${folder}${LOCK}`, { force: true })
 }
 
-/** Removes leftovers of failed launches and expired tombstones, at most once an hour. */
+/**
+ * Removes leftovers of failed launches and expired tombstones, at most once an hour. A clock that is set ahead makes everything look old, a
+ * launch in progress too: what this sweep finds old is removed by the next one.
+ */
 export async function sweep(host: Host): Promise<void> {
+  const { paths, sweeps } = host
+  const atMs = host.monotonicMs()
+  if (atMs - sweeps.atMs < SWEEP_EVERY_MS) return
+  sweeps.atMs = atMs
   const nowMs = host.deps.clock()
-  if (nowMs - host.sweptAtMs < SWEEP_EVERY_MS) return
-  host.sweptAtMs = nowMs
-  for (const path of await olderThan(host.paths.tombstones, nowMs - TOMBSTONE_KEPT_MS)) await unlink(path)
-  for (const path of await olderThan(host.paths.staging, nowMs - STAGING_KEPT_MS)) await removeTree(path)
-  await sweepUids(nowMs - STAGING_KEPT_MS)
-  for (const folder of [host.paths.jobs, ELSEWHERE]) await sweepLocks(folder, nowMs - TOMBSTONE_KEPT_MS)
+  const old = await Promise.all([
+    olderThan(paths.tombstones, nowMs - TOMBSTONE_KEPT_MS),
+    olderThan(paths.staging, nowMs - STAGING_KEPT_MS),
+    unusedUids(nowMs - STAGING_KEPT_MS),
+    ...[paths.jobs, ELSEWHERE].map((folder) => unusedLocks(folder, nowMs - TOMBSTONE_KEPT_MS)),
+  ])
+  const before = sweeps.old
+  sweeps.old = new Set(old.flat())
+  for (const path of sweeps.old) if (before.has(path)) await removeTree(path)
 }
 
-/** Removes the locks of jobs that have had no directory on this host for long. */
-async function sweepLocks(folder: string, beforeMs: number): Promise<void> {
+/** The locks of jobs that have had no directory on this host for long. */
+async function unusedLocks(folder: string, beforeMs: number): Promise<string[]> {
   const names = new Set(await namesIn(folder))
-  for (const path of await olderThan(folder, beforeMs)) {
-    if (path.endsWith(LOCK) && !names.has(basename(path, LOCK))) await unlink(path)
-  }
+  const old = await olderThan(folder, beforeMs)
+  return old.filter((path) => path.endsWith(LOCK) && !names.has(basename(path, LOCK)))
 }
 
 async function olderThan(folder: string, beforeMs: number): Promise<string[]> {

@@ -28,15 +28,16 @@ export async function releaseUid(uid: number, directory: string, folder = FOLDER
   if ((await holderOf(uid, folder)) === directory) await remove(uid, folder)
 }
 
-/** Removes the claims from before a time whose machines no longer exist: a younger one may be of a machine that is being made. */
-export async function sweepUids(beforeMs: number, folder = FOLDER): Promise<void> {
+/** The claims from before a time whose machines do not exist: a younger one may be of a machine that is being made. */
+export async function unusedUids(beforeMs: number, folder = FOLDER): Promise<string[]> {
+  const unused: string[] = []
   for (const name of await namesIn(folder)) {
-    const uid = Number(name)
-    const holder = await holderOf(uid, folder)
+    const holder = await holderOf(Number(name), folder)
     if (holder === undefined || (await access(holder).then(() => true, isThere))) continue
     const { mtimeMs } = await lstat(join(folder, name))
-    if (mtimeMs < beforeMs) await remove(uid, folder)
+    if (mtimeMs < beforeMs) unused.push(join(folder, name))
   }
+  return unused
 }
 
 /** Only a certain absence proves that a machine does not exist. */

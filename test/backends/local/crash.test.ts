@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Order } from '../../../core/job/plan'
+import { HOUR_MS } from '../../../core/time/time'
 import { until } from '../../support/until'
 import { patiently } from '../harness'
 import { LocalHarness } from './harness'
@@ -114,8 +115,10 @@ describe('a launch whose process dies on the way', () => {
     const order = await h.order()
     for (let step = 1; readdirSync(join(h.root, 'staging')).length === 0; step++)
       await launchAndDie(h, order, step)
-    const later = await h.reopen({}, { clock: () => Date.now() + 2 * 3_600_000 })
-    await later.launch(await h.order(), patiently())
+    let monotonicMs = 0
+    const clocks = { clock: () => Date.now() + 2 * HOUR_MS, monotonic: () => monotonicMs }
+    const later = await h.reopen({}, clocks)
+    for (; monotonicMs <= HOUR_MS; monotonicMs += HOUR_MS) await later.launch(await h.order(), patiently())
     await until(() => readdirSync(join(h.root, 'staging')).length === 0)
   })
 })

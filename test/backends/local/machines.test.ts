@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, rename, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Backend } from '../../../backends/backend'
 import type { MachineHandle } from '../../../core/handle'
 import type { RunnerResult } from '../../../core/documents'
 import type { Order } from '../../../core/job/plan'
@@ -35,6 +36,37 @@ async function running(...args: Parameters<LocalHarness['order']>): Promise<Mach
   const handle = await launch(order)
   await h.startsOf(order.attemptId)
   return handle
+}
+
+/** A launch that has its runner, and goes on once it is released. */
+async function slowLaunch(
+  order: Order,
+): Promise<{ backend: Backend; launching: Promise<MachineHandle>; release: () => void }> {
+  const { fetchRunner } = h.deps()
+  let release = (): void => undefined
+  const released = new Promise<void>((resolve) => (release = resolve))
+  const backend = await h.reopen(
+    {},
+    {
+      fetchRunner: async (sha256, toPath) => {
+        await fetchRunner(sha256, toPath)
+        await released
+      },
+    },
+  )
+  const launching = launch(order, backend)
+  await until(() => readdirSync(join(h.root, 'staging')).length > 0)
+  return { backend, launching, release }
+}
+
+/** Launches two machines with an hour between them, so that what is old is removed. */
+async function sweepTwice(): Promise<void> {
+  let monotonicMs = 0
+  const backend = await h.reopen({}, { monotonic: () => monotonicMs })
+  for (; monotonicMs <= HOUR_MS; monotonicMs += HOUR_MS) {
+    const handle = await launch(await h.order(), backend)
+    await backend.terminate(handle, patiently())
+  }
 }
 
 const directoryOf = ({ id }: MachineHandle): string => join(h.root, 'machines', id)
@@ -127,7 +159,7 @@ describe('a terminated machine', () => {
     const aged = async (days: number): Promise<void> => {
       const time = (Date.now() - days * DAY_MS) / 1000
       await utimes(tombstone, time, time)
-      await launch(await h.order(), await h.reopen())
+      await sweepTwice()
     }
     await aged(29)
     expect(existsSync(tombstone)).toBe(true)
@@ -142,6 +174,37 @@ describe('a terminated machine', () => {
     await mkdir(join(remains, 'work'), { recursive: true })
     await h.backend.terminate(handle, patiently())
     expect(existsSync(remains)).toBe(false)
+  })
+})
+
+describe('a launch in progress', () => {
+  it('is waited for by a search, which then finds its machine', async () => {
+    const order = await h.order()
+    const { backend, launching, release } = await slowLaunch(order)
+    const finding = backend.find(order.attemptId, patiently())
+    release()
+    expect(await finding).toEqual({ kind: 'found', handles: [await launching] })
+  })
+})
+
+describe('a clock that is set ahead by a month', () => {
+  const ahead = { clock: () => Date.now() + 31 * DAY_MS, monotonic: () => performance.now() }
+
+  it('breaks off no launch in progress', async () => {
+    const { launching, release } = await slowLaunch(await h.order())
+    await launch(await h.order(), await h.reopen({}, ahead))
+    release()
+    expect(existsSync(directoryOf(await launching))).toBe(true)
+  })
+
+  it('lets no order that is over be launched again', async () => {
+    const order = await h.order()
+    await h.backend.terminate(await launch(order), patiently())
+    const later = await h.reopen({}, ahead)
+    await launch(await h.order(), later)
+    const handle = await launch(order, later)
+    expect(await later.observe([handle], patiently())).toMatchObject([{ state: 'gone' }])
+    expect(existsSync(directoryOf(handle))).toBe(false)
   })
 })
 
