@@ -243,20 +243,33 @@ function sourceComplaint(text: string): Complaint | undefined {
     ]
   }
   if (!URL.canParse(text)) return [`${quote(text)} is not a URL`, 'write it as https://host/path']
-  const { protocol, host, pathname, username, password } = new URL(text)
+  const { protocol, host, pathname } = new URL(text)
   if (protocol.startsWith('http') && /\s/.test(text)) return [`${quote(text)} has a space`, 'write it as %20']
-  if (username !== '' || password !== '') {
-    return [
-      'contains a user name or password, which would be stored with the job',
-      'use a URL without credentials',
-    ]
-  }
+  const login = loginComplaint(text)
+  if (login !== undefined) return login
   if (protocol === 'file:' && host !== '') {
     return [`${quote(text)} has a host`, `write three slashes: file:///${host}${pathname}`]
   }
   if (pathname.length > 1) return undefined
   return [`${quote(text)} names no file`, 'write its path after the host or bucket']
 }
+
+function loginComplaint(url: string): Complaint | undefined {
+  if (!URL.canParse(url)) return undefined
+  const { username, password } = new URL(url)
+  if (username === '' && password === '') return undefined
+  return [
+    'contains a user name or password, which would be stored with the job',
+    'use a URL without credentials',
+  ]
+}
+
+/** URL that is posted to. */
+export const webhook = z
+  .string()
+  .max(LIMITS.sourceLength)
+  .regex(/^https?:\/\/\S+$/, 'must be an http or https URL')
+  .check(checked(loginComplaint))
 
 export const backendName = z.string().regex(/^[a-z][a-z0-9-]{0,30}$/, 'is not the name of a backend')
 

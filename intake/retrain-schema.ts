@@ -5,7 +5,7 @@ import { DIRECTIONS, OVERLAPS } from '../core/retraining/retraining'
 import { formatDuration } from '../core/time/time'
 import { isZone } from '../core/time/zones'
 import { backends, capacity, RETRAIN_DEFAULTS } from './capacity-schema'
-import { command, envName, jobName, LIMITS } from './fields'
+import { command, envName, jobName, webhook } from './fields'
 import * as as from './written'
 import { field, withExamples } from './schema-field'
 
@@ -203,10 +203,7 @@ export const retrainFile = z
     notify: field(
       z.strictObject({
         webhook: field(
-          z
-            .string()
-            .max(LIMITS.sourceLength)
-            .regex(/^https?:\/\/\S+$/, 'must be an http or https URL'),
+          webhook,
           'URL that gets notifications of runs as JSON.',
           'https://hooks.example.com/retraining',
         ).optional(),

@@ -1,9 +1,12 @@
 import { oneLine } from '../../core/one-line'
 
-/** A spreadsheet computes a cell that begins like this, also with the wide forms of the signs. */
-const FORMULA = /^[\s\u2400-\u241f]*[=+\-@\uff0b\uff0d\uff1d\uff20]/
+/** A spreadsheet computes a cell that begins with one of these signs, also in their wide forms. */
+const SIGN = String.raw`[=+\-@\uff0b\uff0d\uff1d\uff20]`
+/** Spaces, and the pictures of control characters. */
+const BLANKS = String.raw`\s\u2400-\u241f`
+const FORMULA = new RegExp(`^[${BLANKS}]*${SIGN}`)
 /** Where the comma separates decimals, a spreadsheet splits cells at semicolons. */
-const SPLIT = /;(?=["\s\u2400-\u241f]*[=+\-@\uff0b\uff0d\uff1d\uff20])/g
+const SPLIT = new RegExp(`;(?=["${BLANKS}]*${SIGN})`, 'g')
 const NUMBER = /^[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?$/
 
 /**

@@ -283,8 +283,10 @@ export function isAsApproved(quote: CapacityQuote, approved: CapacityQuote): boo
 
 /** Names a quote independently of the provider's id, so that a person can confirm it. */
 export function quoteKey(quote: CapacityQuote): string {
-  const { type, count, zone, startsAtMs, endsAtMs, upfrontMicro, perHourMicro, currency } = quote
-  return [type, count, zone, startsAtMs, endsAtMs ?? '', upfrontMicro, perHourMicro, currency].join('/')
+  const { type, count, zone, startsAtMs, endsAtMs, upfrontMicro, perHourMicro, currency, committedMs } = quote
+  const names = [type, count, zone, startsAtMs, endsAtMs ?? '', upfrontMicro, perHourMicro, currency]
+  // An older client names a quote without a commitment in this form too.
+  return [...names, ...(committedMs === undefined ? [] : [committedMs])].join('/')
 }
 
 /** The part of a reservation's remaining limit that goes with the machines that are split off. */

@@ -218,6 +218,12 @@ describe('a retraining file with a mistake', () => {
       '1:44: evaluation.tolerance "much" is not a tolerance.',
     ],
     ['notify: {webhook: ftp://x}\n', '1:19: notify.webhook must be an http or https URL'],
+    ...['https://me:pw@x/y', 'https://me@x', 'http://:pw@x/y#z', 'https://\\me:pw@x'].map(
+      (url): [string, string] => [
+        `notify: {webhook: '${url}'}\n`,
+        '1:19: notify.webhook contains a user name or password, which would be stored with the job.',
+      ],
+    ),
     [
       'rehearsal: {run: x, resources: {gpus: four}}\n',
       '1:39: rehearsal.resources.gpus "four" is not a whole number',

@@ -349,6 +349,8 @@ describe('an approval', () => {
       { upfrontMicro: 1 },
       { perHourMicro: 1 },
       { currency: 'CNY' },
+      { committedMs: DAY_MS },
+      { committedMs: 2 * DAY_MS },
     ]
     const keys = [{}, ...others].map((changes) => quoteKey(quoteOf(changes)))
     expect(new Set(keys).size).toBe(others.length + 1)
