@@ -1,6 +1,6 @@
 import type { WorkflowExecutionInfo } from '@temporalio/client'
 import { defineSearchAttributeKey } from '@temporalio/common'
-import { isFinal, type JobReason, type JobState } from '../core/job/job'
+import { JOB_REASONS, JOB_STATES, type JobReason, type JobState } from '../core/job/job'
 import { SEARCH_ATTRIBUTES } from '../core/queues'
 import { isOpenStatus } from '../core/workflow-status'
 
@@ -37,13 +37,18 @@ const STATE_OF_CLOSED: Readonly<Record<string, StateKnown>> = {
   FAILED: { state: 'failed', reason: null },
 }
 
-/** The state of a job as Temporal alone knows it; `undefined` if its workflow was ended from outside, because only the store knows more. */
+/**
+ * The state of a job as Temporal alone knows it; `undefined` if its workflow was ended from outside, because only the store knows more. Anybody
+ * who reaches the server can start a workflow with any search attributes: they count only if they are states and reasons of a job, and agree
+ * with the end of the workflow.
+ */
 export function stateInTemporal(
   execution: Pick<WorkflowExecutionInfo, 'typedSearchAttributes' | 'status'>,
 ): StateKnown | undefined {
   const { name } = execution.status
-  const state = attributeOf(execution, 'state') as JobState | ''
-  const reason = (attributeOf(execution, 'reason') as JobReason | '') || null
-  if (state !== '' && (isOpenStatus(name) || isFinal(state))) return { state, reason }
-  return STATE_OF_CLOSED[name]
+  const state = JOB_STATES.find((one) => one === attributeOf(execution, 'state'))
+  const reason = JOB_REASONS.find((one) => one === attributeOf(execution, 'reason')) ?? null
+  if (isOpenStatus(name)) return state && { state, reason }
+  const closed = STATE_OF_CLOSED[name]
+  return closed?.state === state ? closed && { ...closed, reason } : closed
 }

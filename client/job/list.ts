@@ -1,5 +1,5 @@
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client'
-import { isFinal, type JobReason, type JobState } from '../../core/job/job'
+import { isFinal, type JobState } from '../../core/job/job'
 import type { JobStatus } from '../../core/messages'
 import { SEARCH_ATTRIBUTES, WORKFLOW_TYPES } from '../../core/queues'
 import { SECOND_MS } from '../../core/time/time'
@@ -99,9 +99,11 @@ export async function listWithGaps(context: Context, filter: ListFilter = {}): P
   return { jobs: [...jobs, ...recorded.jobs], others, incomplete: gaps.length === 0 ? null : gaps.join(' ') }
 }
 
-/** The search attributes decide about open jobs; those of a workflow that was ended from outside are not its state. */
+/** The search attributes decide which open jobs match; those of a workflow that was ended from outside are not its state. */
 function isWanted({ states = [] }: ListFilter, state: JobState | null): boolean {
-  return states.length === 0 || (state !== null && (!isFinal(state) || states.includes(state)))
+  if (states.length === 0) return true
+  if (state === null) return false
+  return states.includes(state) || (!isFinal(state) && !states.every(isFinal))
 }
 
 /** The jobs alone; a remark says what is missing. */
@@ -386,18 +388,28 @@ async function joined(
     const judged = await judgeClosed(store, { recorded, entries, seen, nowMs: now(), hasGaps })
     return { ...judged, endedAtMs: closedAtMs }
   }
-  const status: JobStatus = {
-    ...recorded,
-    state: attributeOf(execution, 'state') as JobState,
-    reason: attributeOf(execution, 'reason') as JobReason,
-  }
-  const last = status.attempts.at(-1)
-  const isRunning = last !== undefined && !isAttemptOver(last) && !isFinal(status.state)
+  const last = recorded.attempts.at(-1)
+  const isRunning = last !== undefined && !isAttemptOver(last) && !isFinal(recorded.state)
+  const shown = stateInTemporal(execution)
+  const status = withShown(recorded, { shown, isRunning, hasGaps: isCutShort(survey) })
   return {
     status,
     newest: isRunning ? await readAttempt(store, recorded.id, last.number) : undefined,
     endedAtMs: closedAtMs,
   }
+}
+
+/**
+ * Search attributes are not signed. They only add to the record of an open job what it lacks: how far an attempt is, or any state if entries
+ * cannot be read.
+ */
+function withShown(
+  recorded: JobStatus,
+  { shown, isRunning, hasGaps }: { shown: StateKnown | undefined; isRunning: boolean; hasGaps: boolean },
+): JobStatus {
+  if (shown === undefined || isFinal(shown.state)) return recorded
+  const isMore = hasGaps || (isRunning && (isStateOfAttempts(shown.state) || shown.state === 'stopping'))
+  return isMore ? { ...recorded, state: shown.state, reason: shown.reason ?? recorded.reason } : recorded
 }
 
 /** The obstacle of an open job. */

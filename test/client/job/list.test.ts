@@ -28,15 +28,21 @@ beforeEach(async () => {
 afterEach(() => world.remove())
 
 /** A server that knows the workflows of these jobs, which are under way, and names its deployment. */
-function serverOf(jobIds: string[], deployment?: string): Client {
+function serverOf(
+  jobIds: string[],
+  deployment?: string,
+  shown: { state?: string; reason?: string; status?: string } = {},
+): Client {
+  const { state = 'running', reason = 'under-way', status = 'RUNNING' } = shown
+  const attributes: Record<string, string> = { CrucibleState: state, CrucibleReason: reason }
   const data = Buffer.from(deployment === 'no JSON' ? '{' : JSON.stringify({ deployment }))
   const none = Object.assign(new Error('none'), { code: 5 })
 
   const executions = jobIds.map((jobId) => ({
     workflowId: `job/${jobId}`,
     startTime: new Date(NOW),
-    status: { name: 'RUNNING' },
-    typedSearchAttributes: { get: () => 'running' },
+    status: { name: status },
+    typedSearchAttributes: { get: ({ name }: { name: string }) => attributes[name] },
   }))
   return {
     workflowService: {
@@ -223,8 +229,38 @@ describe('the list of jobs', () => {
       if (isTorn) await world.store.put(layout.record('job-known', 1), '{')
       world.client = serverOf(['job-known'])
       expect(await listJobs(world.context)).toMatchObject([
-        { id: 'job-known', state: 'running', cost: { spentMicroUsd: spent } },
+        { id: 'job-known', state: isTorn ? 'running' : 'pending', cost: { spentMicroUsd: spent } },
       ])
+    },
+  )
+
+  it.each([
+    ['succeeded', 'completed', 'RUNNING', 'pending', 'submitted'],
+    ['running', 'training', 'RUNNING', 'pending', 'submitted'],
+    ['\u001b[2Jdone', '[link](http://x)', 'RUNNING', 'pending', 'submitted'],
+    ['succeeded', 'completed', 'FAILED', 'failed', 'unclassified'],
+    ['succeeded', 'completed', 'TERMINATED', 'failed', 'unclassified'],
+  ])(
+    'has the recorded state of a job whose workflow shows the unsigned word %j (%j, %s)',
+    async (shown, reason, status, state, why) => {
+      await job('job-mine', 50 * MINUTE_MS, { isFinished: false })
+      world.client = serverOf(['job-mine'], MINE, { state: shown, reason, status })
+      expect(await listJobs(world.context)).toMatchObject([{ state, reason: why }])
+      expect(await idsOf({ states: ['succeeded'] })).toEqual([])
+    },
+  )
+
+  it.each([
+    ['stopping', 'cancelling', 'stopping', 'cancelling'],
+    ['succeeded', 'completed', 'running', 'training'],
+    ['pending', 'quota', 'running', 'training'],
+    ['running', '\u001b[2J', 'running', 'training'],
+  ])(
+    'has how far an attempt is from the search attributes, and nothing that its record excludes: %s (%j)',
+    async (shown, reason, state, why) => {
+      await running()
+      world.client = serverOf([JOB], MINE, { state: shown, reason })
+      expect(await listJobs(world.context)).toMatchObject([{ state, reason: why }])
     },
   )
 
