@@ -26,6 +26,7 @@ import { uiUrlOf } from './read-view'
 import { secretsOf, secretWarnings } from './secrets'
 import { warningsFor } from './saved'
 import { detailsOf, summaryInMarkdown, summaryOf } from './submit-words'
+import { refuseTaken } from '../taken-id'
 import { isQueueServed } from '../workers'
 
 /** The parameters of a submission. `intake` makes a spec from a job file or from flags. @public */
@@ -193,7 +194,10 @@ async function startOn(client: Client, input: JobInput): Promise<string | undefi
     })
     return firstExecutionRunId
   } catch (error) {
-    if (isTemporals(error, 'WorkflowExecutionAlreadyStartedError')) return undefined
+    if (isTemporals(error, 'WorkflowExecutionAlreadyStartedError')) {
+      await refuseTaken(client, jobWorkflowId(input.jobId))
+      return undefined
+    }
     if (grpcCodeOf(error) !== GRPC.invalidArgument || !/search attribute/i.test(causesOf(error))) throw error
     throw new CrucibleError('unavailable', 'No Crucible worker has ever connected to this Temporal server.', {
       hint: 'Start one with `crucible worker`, which prepares the server, then submit again.',

@@ -21,6 +21,7 @@ import type { Context } from '../context'
 import { checkSameDeployment, deploymentForWriting } from '../deployment'
 import { CrucibleError, isTemporals } from '../errors'
 import { uiUrlOf } from '../job/read-view'
+import { refuseTaken } from '../taken-id'
 
 /** @experimental */
 export interface ReservationRequest {
@@ -158,7 +159,8 @@ async function start(client: temporal.Client, input: ReservationInput): Promise<
     })
     return true
   } catch (error) {
-    if (isTemporals(error, 'WorkflowExecutionAlreadyStartedError')) return false
-    throw error
+    if (!isTemporals(error, 'WorkflowExecutionAlreadyStartedError')) throw error
+    await refuseTaken(client, reservationWorkflowId(input.reservationId))
+    return false
   }
 }

@@ -4,6 +4,7 @@ import { reserve, type Reserved } from '../../client/reservation/reserve'
 import type { CapacityRequest } from '../../core/reservation/reservation'
 import type { PurchaseRule } from '../../core/reservation/reserving'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
+import { OWN_START } from './own-start'
 import { ClientWorld, NOW } from './world'
 
 const ID = 'res-ranker'
@@ -16,6 +17,7 @@ beforeEach(async () => {
   world = await ClientWorld.make()
   started = []
   world.client = {
+    ...OWN_START,
     withDeadline: (_: number, call: () => unknown) => call(),
     withAbortSignal: () => Promise.reject(new Error('no server')),
     workflow: {

@@ -7,6 +7,8 @@ import { Client, type WorkflowHandle } from '@temporalio/client'
 import type { ClientConfig } from '../../client/config'
 import { Context } from '../../client/context'
 import { listWithGaps } from '../../client/job/list'
+import { submit, type Submitted } from '../../client/job/submit'
+import { reserve } from '../../client/reservation/reserve'
 import { stampingInterceptors } from '../../core/stamping'
 import {
   attemptWorkflowId,
@@ -16,6 +18,7 @@ import {
   SEARCH_ATTRIBUTES,
   WORKFLOW_TYPES,
 } from '../../core/queues'
+import type { CapacityRequest } from '../../core/reservation/reservation'
 import { PayloadSeal } from '../../storage/payload-seal'
 import { putRevision, readRuns } from '../../storage/schedules'
 import { testFolder } from '../support/folders'
@@ -51,6 +54,8 @@ function strangerTo({ namespace }: Deployment, key?: Buffer): Client {
         }),
   })
 }
+
+const WISH: CapacityRequest = { backend: 'ec2', kind: 'prepaid', types: ['p5'], count: 1, durationMs: 1 }
 
 const FOREIGN_KEY = Buffer.alloc(32, 'a key of others')
 
@@ -291,24 +296,10 @@ describe('a stranger who reaches the Temporal server', () => {
     }),
   )
 
-  it('is not among the jobs of a list', async () => {
-    const namespace = await freshNamespace(at.client.connection as never)
-    const folder = testFolder('strangers')
-    makeMarkedFolder(join(folder, 'store'))
-    const config: ClientConfig = {
-      home: {
-        directory: folder,
-        storeUrl: pathToFileURL(join(folder, 'store')).href,
-        secretKeyFile: join(folder, 'secret.key'),
-      },
-      temporal: { connection: { address: testServer().address }, namespace },
-      owner: 'ada',
-      environment: {},
-    }
-    await writeFile(config.home.secretKeyFile, Buffer.alloc(32, 'k').toString('hex'), { mode: 0o600 })
-    const context = new Context(config, Date.now)
-    try {
+  it('is not among the jobs of a list', () =>
+    asClient(async (context) => {
       const state = { [SEARCH_ATTRIBUTES.state]: ['running'], [SEARCH_ATTRIBUTES.name]: ['wages'] }
+      const { namespace } = context.config.temporal
       const stranger = new Client({ connection: at.client.connection, namespace })
       for (const id of ['job/job-a', 'job/job-b'])
         await stranger.workflow.start(WORKFLOW_TYPES.job, {
@@ -319,11 +310,63 @@ describe('a stranger who reaches the Temporal server', () => {
         })
       await eventually(async () => (await listWithGaps(context)).others === 2)
       expect(await listWithGaps(context)).toEqual({ jobs: [], others: 2, incomplete: null })
-    } finally {
-      await context.close()
-    }
-  })
+    }))
+
+  it.each([
+    ['without a key', undefined],
+    ['with the key of another deployment', FOREIGN_KEY],
+  ])('takes no id of a job or a reservation %s', (_with, key) =>
+    asClient(async (context) => {
+      const { namespace } = context.config.temporal
+      const taken = { taskQueue: 'nowhere', args: [{ jobId: 'job-a' }] }
+      const stranger = strangerTo({ namespace } as Deployment, key).workflow
+      await stranger.start(WORKFLOW_TYPES.job, { ...taken, workflowId: 'job/job-a' })
+      await stranger.start(WORKFLOW_TYPES.job, { ...taken, workflowId: 'reservation/res-a', args: [] })
+      const refused = (workflowId: string): unknown => ({
+        kind: 'failed',
+        message: expect.stringMatching(
+          `^The id is taken: the workflow ${workflowId} was not started with this`,
+        ),
+        hint: expect.stringMatching(`temporal workflow delete -w ${workflowId}`),
+      })
+      const again = (): Promise<unknown> => submit(context, { spec: SPEC, directory: null, id: 'job-a' })
+      await expect(again()).rejects.toMatchObject(refused('job/job-a') as object)
+      await expect(reserve(context, { id: 'res-a', wish: WISH, rule: {} })).rejects.toMatchObject(
+        refused('reservation/res-a') as object,
+      )
+      const execution = { workflowId: 'job/job-a' }
+      await at.client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: execution })
+      await eventually(
+        async () => ((await again().catch(() => undefined)) as Submitted | undefined)?.isNew === true,
+      )
+      expect(await again()).toMatchObject({ isNew: false })
+    }),
+  )
 })
+
+/** Lets a client of a deployment without workers act, in a namespace and with a key of its own. */
+async function asClient(act: (context: Context) => Promise<void>): Promise<void> {
+  const namespace = await freshNamespace(at.client.connection as never)
+  const folder = testFolder('strangers')
+  makeMarkedFolder(join(folder, 'store'))
+  const config: ClientConfig = {
+    home: {
+      directory: folder,
+      storeUrl: pathToFileURL(join(folder, 'store')).href,
+      secretKeyFile: join(folder, 'secret.key'),
+    },
+    temporal: { connection: { address: testServer().address }, namespace },
+    owner: 'ada',
+    environment: {},
+  }
+  await writeFile(config.home.secretKeyFile, Buffer.alloc(32, 'k').toString('hex'), { mode: 0o600 })
+  const context = new Context(config, Date.now)
+  try {
+    await act(context)
+  } finally {
+    await context.close()
+  }
+}
 
 /** Sends these payloads in place of its arguments, as somebody who has copied them. */
 function copierOf({ namespace }: Deployment, payloads: object[]): Client {

@@ -7,6 +7,7 @@ import { HOUR_MS } from '../../../core/time/time'
 import { layout } from '../../../storage/layout'
 import { putRecord, readRecords } from '../../../storage/record'
 import { COMPLETE } from '../../support/manifests'
+import { OWN_START } from '../own-start'
 import { ClientWorld, JOB, NOW, SPEC, statusOf } from '../world'
 import { partialEntry } from '../../support/record'
 
@@ -27,6 +28,7 @@ beforeEach(async () => {
   failure = undefined
   held = undefined
   world.client = {
+    ...OWN_START,
     withDeadline: (_: number, call: () => unknown) => call(),
     withAbortSignal: () => Promise.reject(new Error('no server')),
     workflow: { start: startWorkflow },

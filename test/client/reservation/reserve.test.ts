@@ -5,6 +5,7 @@ import type { Context } from '../../../client/context'
 import { reserve } from '../../../client/reservation/reserve'
 import { DAY_MS } from '../../../core/time/time'
 import { putReservationEntry } from '../../../storage/reservations'
+import { OWN_START } from '../own-start'
 import { MemoryStore } from '../../backends/scripted/memory-store'
 
 const NOW = Date.UTC(2027, 0, 3)
@@ -24,6 +25,7 @@ beforeEach(() => {
   const store = new MemoryStore(() => NOW)
   const describeSchedule = (): Promise<never> => Promise.reject(new ScheduleNotFoundError('none', 'gc'))
   const client = {
+    ...OWN_START,
     schedule: { getHandle: () => ({ describe: describeSchedule }) },
     workflow: {
       getHandle: () => ({ describe: async () => ({ status: { name: workflow } }) }),
