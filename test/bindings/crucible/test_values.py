@@ -280,6 +280,28 @@ class TestValuesOfLibraries(unittest.TestCase):
         self.assertEqual((2, 4), decode(head.encode() + b"\n" + part).shape)
 
     @needs("pandas", "pyarrow")
+    def test_a_compressed_table_is_not_read(self):
+        import pyarrow
+
+        def refused(table, **options):
+            sink = pyarrow.BufferOutputStream()
+            with pyarrow.ipc.new_stream(sink, table.schema, options=pyarrow.ipc.IpcWriteOptions(**options)) as writer:
+                writer.write_table(table)
+            part = sink.getvalue().to_pybytes()
+            for kind in ("table", "frame", "series"):
+                head = json.dumps({"value": {"~": kind, "name": None, "part": 0}, "sizes": [len(part)]})
+                with self.subTest((kind, options)), self.assertRaisesRegex(Unreadable, "a compressed table"):
+                    decode(head.encode() + b"\n" + part)
+            return len(part)
+
+        zeros = pyarrow.table({"value": [0] * 1_000_000})
+        self.assertLess(refused(zeros, compression="zstd"), 10_000)
+        refused(zeros, compression="lz4")
+        words = pyarrow.array(["a" * 1_000_000] * 2).dictionary_encode()
+        refused(pyarrow.table({"value": words}), compression="zstd")
+        refused(pyarrow.table({"value": [1]}), metadata_version=pyarrow.ipc.MetadataVersion.V4)
+
+    @needs("pandas", "pyarrow")
     def test_an_old_pyarrow_reads_no_table(self):
         import pyarrow
 

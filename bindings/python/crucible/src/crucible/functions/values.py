@@ -10,6 +10,7 @@ import fractions
 import importlib
 import io
 import json
+import struct
 import sys
 import uuid
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -223,9 +224,39 @@ def _table(_tree: Marked, part: memoryview) -> Any:
     version = tuple(int(one) for one in arrow.__version__.split(".")[:3] if one.isdigit())
     if version < _ARROW_MIN:
         raise Unreadable("pyarrow %s runs programs that a table contains: install 14.0.1 or newer" % arrow.__version__)
-    table = importlib.import_module("pyarrow.ipc").open_stream(bytes(part)).read_all()
+    ipc, data = importlib.import_module("pyarrow.ipc"), bytes(part)
+    if any(message.type != "schema" and _is_compressed(message) for message in ipc.MessageReader.open_stream(data)):
+        raise Unreadable("it contains a compressed table, which can become thousands of times as large")
+    table = ipc.open_stream(data).read_all()
     table.validate(full=True)
     return table
+
+
+def _is_compressed(message: Any) -> bool:
+    """Whether a message of Arrow has compressed buffers. pyarrow has verified it, and decompresses all that it reads."""
+    if message.metadata_version != _library("pyarrow.ipc").MetadataVersion.V5:
+        # Older versions may name the compression elsewhere.
+        return True
+    data = message.metadata.to_pybytes()
+    header = _in_table(data, struct.unpack_from("<I", data)[0], 2)
+    batch = _in_table(data, header, 1) if message.type == "dictionary" else header
+    return batch == 0 or _place_in_table(data, batch, 3) != 0
+
+
+def _place_in_table(data: bytes, table: int, number: int) -> int:
+    """The place of a field in a table of FlatBuffers; 0 for a missing one."""
+    fields = table - struct.unpack_from("<i", data, table)[0]
+    at = 4 + 2 * number
+    if at >= struct.unpack_from("<H", data, fields)[0]:
+        return 0
+    offset: int = struct.unpack_from("<H", data, fields + at)[0]
+    return table + offset if offset else 0
+
+
+def _in_table(data: bytes, table: int, number: int) -> int:
+    """The place of a table that is a field of another one; 0 for a missing one."""
+    at = _place_in_table(data, table, number)
+    return at + struct.unpack_from("<I", data, at)[0] if at else 0
 
 
 def _frame(tree: Marked, part: memoryview) -> Any:
