@@ -138,14 +138,14 @@ class Running:
     def _start_container(self, docker: str, found: StoredCheckpoints) -> Workload:
         attempt, order, paths = self._attempt, self._attempt.order, self._context.paths
         attempt.enter("setup" if order["setup"] is not None else "running")
-        inside = container_environment(self._facts, os.environ)
+        inside = container.carried(container_environment(self._facts, os.environ))
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
         gpus = container.gpus_for_docker(bool(attempt.gpus.ask()), visible)
-        command = container.container_command(docker, order, paths, sorted(inside), gpus)
+        command = container.container_command(docker, order, paths, inside, gpus)
         container.remove_container(container.container_name(self._context.options.machine), docker)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._mark("began"))
-        return self._launch(self._workload(), command, dict(os.environ, **inside), found)
+        return self._launch(self._workload(), command, dict(os.environ, **inside.variables), found)
 
     def _workload(self, waits: bool = False) -> Workload:
         context, post = self._context, self._context.post

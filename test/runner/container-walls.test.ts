@@ -51,6 +51,15 @@ describe('a job in a real container', () => {
     expect(await world.artifact('result.txt')).toBe('mine\n')
   })
 
+  whereEngine('directs no program outside the container by its variables', async () => {
+    const env = { LD_PRELOAD: './evil.so', CONTAINERS_CONF: './evil.conf', DOCKER_HOST: 'unix://evil.sock' }
+    const world = createWorld()
+    const machine = await attack(world, 'echo "$LD_PRELOAD $CONTAINERS_CONF $DOCKER_HOST"', { env })
+    expect(await machine.end()).toMatchObject({ outcome: 'succeeded' })
+    // A program of the machine would complain about the missing library.
+    expect(await machine.output()).toEqual(['./evil.so ./evil.conf unix://evil.sock'])
+  })
+
   whereEngine('has no more rights than it needs, and cannot get any', async () => {
     const world = createWorld()
     const machine = await attack(

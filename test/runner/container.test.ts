@@ -65,6 +65,18 @@ describe('an order with an image', () => {
     expect(run.slice(0, run.indexOf('-c')).join(' ')).not.toContain('a value of its own')
   })
 
+  it('has variables that the engine on the machine does not obey', async () => {
+    const world = createDockerWorld()
+    const env = { DOCKER_HOST: 'tcp://192.0.2.1:1', GCONV_PATH: '.', IFS: 'u', UID: '7', TEXT: 'a\n$b "c"' }
+    const run = 'printf "%s|" "$DOCKER_HOST" "$GCONV_PATH" "$TEXT"; env | grep -c CRUCIBLE_VARIABLE || :'
+    const machine = await launchCounter(world, { setup: run, run, env, shell: 'sh -u' })
+    await machine.end()
+    const shown = [`${env.DOCKER_HOST}|.|a`, '$b "c"|0']
+    expect(await machine.output()).toEqual([...shown, ...shown])
+    const names = readFileSync(join(world.folder, 'docker/variables'), 'utf8').split('\n')
+    expect(names.filter((name) => Object.hasOwn(env, name))).toEqual([])
+  })
+
   itInAll('that cannot be had is a failure of the image', async () => {
     const world = createDockerWorld()
     const machine = await launchCounter(world, { image: 'missing:1' })

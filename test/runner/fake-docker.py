@@ -14,6 +14,8 @@ HOME = os.environ["FAKE_DOCKER"]
 def main(arguments):
     with open(os.path.join(HOME, "calls"), "a") as file:
         file.write(json.dumps(arguments) + "\n")
+    with open(os.path.join(HOME, "variables"), "a") as file:
+        file.write("\n".join(os.environ) + "\n")
     command = arguments[0]
     if command == "login":
         return login(arguments)

@@ -78,9 +78,9 @@ private = "registry.example.com/image:1"
 print([pull(private), pull(private, Login("me", "wrong")), pull("absent:1"), pull(private, Login("me", "secret")), os.path.exists(root + "/login")])
 run = 'cat set-up; trap "echo saved; exit 143" TERM; echo up; while :; do sleep 0.1; done'
 order = {"attemptId": "job-1-1", "image": private, "setup": "echo being set up > set-up", "run": run, "shmGiB": 0.25}
-names = ["CRUCIBLE_CONTROL_DIR"]
-command = container.container_command(docker, order, paths, names, container.gpus_for_docker(True, None))
-child = subprocess.Popen(command, stdout=subprocess.PIPE, env=dict(os.environ, CRUCIBLE_CONTROL_DIR=control))
+inside = container.carried({"CRUCIBLE_CONTROL_DIR": control})
+command = container.container_command(docker, order, paths, inside, container.gpus_for_docker(True, None))
+child = subprocess.Popen(command, stdout=subprocess.PIPE, env=dict(os.environ, **inside.variables))
 lines = [child.stdout.readline().decode().strip() for _ in range(2)]
 print(lines, sorted(os.listdir(control)))
 container.ask_to_stop(docker, container.container_name("job-1-1"))

@@ -80,7 +80,7 @@ function importImage(
 }
 
 function tryRun(docker: string, image: string): string | undefined {
-  const { status, stderr } = spawnSync(docker, ['run', '--rm', image, '/bin/sh', '-c', 'true'], {
+  const { status, stderr } = spawnSync(docker, ['run', '--rm', '--init', image, '/bin/sh', '-c', 'true'], {
     encoding: 'utf8',
   })
   return status === 0 ? undefined : `podman runs no container here: ${stderr}`

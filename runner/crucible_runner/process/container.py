@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from typing import Dict, List, Optional
+from typing import Dict, List, Mapping, NamedTuple, Optional
 
 from ..endings import Failed
 from ..paths import Paths, remove_tree
@@ -12,6 +12,8 @@ from .processes import PASSING_ON, TELLING
 from .shell import PLAIN, STRICT, with_wait
 
 _CALL_SECONDS = 60.0
+# The variables that the runner sets; job files and secrets cannot have such names.
+_OWN_VARIABLES = "CRUCIBLE_"
 # The engine's own processes, apart from the command: its client, its monitor and the first process of a container.
 _ENGINE = {"docker", "podman", "conmon", "containerd-shim-runc-v2", "docker-init", "tini", "catatonit"}
 # The capabilities that `apt-get` and `pip` need in a setup that runs as root in the container. None of them reaches outside the container:
@@ -30,10 +32,12 @@ control=$CRUCIBLE_CONTROL_DIR
 : > "$control/began"
 shell=$3
 [ -n "$shell" ] || { command -v bash > /dev/null && shell='%s' || shell='%s'; }
-if [ -n "$1" ]; then $shell -c "$1" || { code=$?; : > "$control/setup-failed"; exit $code; }; fi
+variables=$4
+execute() { set -- $shell -c "$1"; eval "$variables"; exec "$@"; }
+if [ -n "$1" ]; then (execute "$1") || { code=$?; : > "$control/setup-failed"; exit $code; }; fi
 : > "$control/setup-done"
 trap 'stopped=1' TERM
-$shell -c "$2" &
+(execute "$2") &
 child=$!
 wait $child; code=$?
 while [ -n "$stopped" ] && kill -0 $child 2>/dev/null; do wait $child; code=$?; done
@@ -88,10 +92,33 @@ def container_name(machine: str) -> str:
     return "crucible-" + machine
 
 
+class Carried(NamedTuple):
+    """Variables of a container, as they pass through the engine's programs."""
+
+    variables: Dict[str, str]
+    restore: str
+    """Shell text that gives them their own names again."""
+
+
+def carried(inside: Mapping[str, str]) -> Carried:
+    """The engine's programs run on the machine itself with the runner's rights and take over variables by name. Names that a job chose, such
+    as LD_PRELOAD or DOCKER_HOST, would direct them, so its variables have neutral names until the container runs."""
+    result, lines = {}, []
+    for at, (name, value) in enumerate(sorted(inside.items())):
+        if name.startswith(_OWN_VARIABLES):
+            result[name] = value
+            continue
+        neutral = "%sVARIABLE_%d" % (_OWN_VARIABLES, at)
+        result[neutral] = value
+        # A shell refuses to set some of its own variables, such as UID, and would otherwise end there.
+        lines.append('command export %s="$%s" 2>/dev/null; unset %s' % (name, neutral, neutral))
+    return Carried(result, "\n".join(lines))
+
+
 def container_command(
-    docker: str, order: dict, paths: Paths, names: List[str], gpus: Optional[str]
+    docker: str, order: dict, paths: Paths, inside: Carried, gpus: Optional[str]
 ) -> List[str]:
-    """Builds the command that runs setup and run in the order's image. Variables are passed by `names`, so that no secret value appears on
+    """Builds the command that runs setup and run in the order's image. Variables are passed by name, so that no secret value appears on
     a command line. `gpus` is the GPU list in docker's format.
 
     The container sees only the job's own directories: the machine's keys, grants, runner and temporary files stay outside."""
@@ -112,10 +139,10 @@ def container_command(
         command += ["--gpus", gpus]
     if order["shmGiB"] is not None:
         command += ["--shm-size", "%dm" % int(order["shmGiB"] * 1024)]
-    for name in names:
+    for name in sorted(inside.variables):
         command += ["--env", name]
     shell = order.get("shell")
-    texts = [order["setup"] or "", with_wait(order["run"], shell), shell or ""]
+    texts = [order["setup"] or "", with_wait(order["run"], shell), shell or "", inside.restore]
     return command + [order["image"], "-c", _SCRIPT, "crucible"] + texts
 
 

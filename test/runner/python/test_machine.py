@@ -10,7 +10,7 @@ from support import HERE, FakeClock, FolderTest, patient
 from crucible_runner.process import processes
 from crucible_runner.artifacts import find_artifacts, matches_of
 from crucible_runner.clock import machine_age_ms
-from crucible_runner.process.container import container_command, gpus_for_docker
+from crucible_runner.process.container import carried, container_command, gpus_for_docker
 from crucible_runner.documents import HELPER_PROGRESS, HELPER_SAVED, parse
 from crucible_runner.process.gpus import count_of
 from crucible_runner.process.environment import Facts, container_environment, workload_environment
@@ -190,13 +190,26 @@ class EnvironmentTest(FolderTest):
         self.assertEqual(gpus_for_docker(True, None), "all")
         self.assertEqual(gpus_for_docker(True, "1,3"), '"device=1,3"')
         order = {"attemptId": "job-a-1", "image": "img", "setup": None, "run": "run it", "shmGiB": None}
-        command = container_command("docker", order, Paths("/m"), ["TOKEN"], "all")
+        command = container_command("docker", order, Paths("/m"), carried({"TOKEN": "t"}), "all")
         self.assertEqual(command[command.index("--gpus") + 1], "all")
-        self.assertEqual(command[-3:], ["", "run it", ""])
+        self.assertEqual(command[-4:-1], ["", "run it", ""])
+
+    def test_a_variable_of_the_job_has_no_meaning_to_the_engine(self):
+        inside = carried({"LD_PRELOAD": "./evil.so", "DOCKER_HOST": "tcp://x", "CRUCIBLE_GPUS": "0"})
+        order = {"attemptId": "job-a-1", "image": "img", "setup": None, "run": "run it", "shmGiB": None}
+        command = container_command("docker", order, Paths("/m"), inside, None)
+        named = [after for word, after in zip(command, command[1:]) if word == "--env"]
+        self.assertEqual(named, sorted(inside.variables))
+        self.assertTrue(all(name.startswith("CRUCIBLE_") for name in named))
+        restored = subprocess.run(
+            ["sh", "-c", 'eval "$1"; exec env', "sh", inside.restore], env=inside.variables, stdout=subprocess.PIPE
+        ).stdout.decode().splitlines()
+        self.assertEqual({"LD_PRELOAD=./evil.so", "DOCKER_HOST=tcp://x", "CRUCIBLE_GPUS=0"} - set(restored), set())
+        self.assertFalse([line for line in restored if line.startswith("CRUCIBLE_VARIABLE")])
 
     def test_the_container_gets_the_jobs_directories_and_no_rights(self):
         order = {"attemptId": "job-a-1", "image": "img", "setup": None, "run": "run it", "shmGiB": None}
-        command = container_command("docker", order, Paths("/m"), [], None)
+        command = container_command("docker", order, Paths("/m"), carried({}), None)
         volumes = [after for word, after in zip(command, command[1:]) if word == "--volume"]
         own = ["/m/%s:/m/%s" % (name, name) for name in ("work", "output", "checkpoints", "control")]
         self.assertEqual(volumes, own + ["/m/helper:/m/helper:ro"])
