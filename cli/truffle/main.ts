@@ -1,10 +1,9 @@
 #!/usr/bin/env node
-import module, { createRequire } from 'node:module'
+import { createRequire } from 'node:module'
+import { enableCompileCache } from '../kit/compile-cache'
 import type * as start from './start'
 
-// As in `cli/main.ts`, later starts use the compiled code.
-const { enableCompileCache } = module as { enableCompileCache?: () => unknown }
-enableCompileCache?.()
+enableCompileCache()
 
 const { startProcess } = createRequire(__filename)('./start') as typeof start
 startProcess()
