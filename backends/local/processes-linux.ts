@@ -50,13 +50,26 @@ function readStat(pid: number, boot: string): ProcessInfo | undefined {
 /** cgroups(7): one line per hierarchy. Readable for other users, and a process cannot change it, unlike its environment. */
 function readGroup(pid: number): string | undefined {
   const text = read(`/proc/${pid}/cgroup`)?.toString('utf8')
-  return text === undefined ? undefined : machineOfGroup(text)
+  const machine = text === undefined ? undefined : machineOfGroup(text)
+  if (machine === undefined) return undefined
+  const status = read(`/proc/${pid}/status`)?.toString('latin1') ?? ''
+  return mayBelongTo(process.getuid!(), status) ? machine : undefined
 }
 
 /** The machine of the innermost control group in a text such as `/proc/PID/cgroup`. @internal Tests read texts of both versions of control groups. */
 export function machineOfGroup(text: string): string | undefined {
   const names = text.split(/[/\n]/).filter((name) => name.startsWith(GROUP_PREFIX))
   return names.at(-1)?.slice(GROUP_PREFIX.length)
+}
+
+/**
+ * Whether a machine of this user may have started the process with this `/proc/PID/status`: as itself, or as root through `sudo`. Another user
+ * can give a group the name of a machine, which would never end, because its processes cannot be ended here. @internal Tests need no second
+ * user.
+ */
+export function mayBelongTo(user: number, status: string): boolean {
+  const real = Number(/^Uid:\s+(\d+)/m.exec(status)?.[1])
+  return user === 0 || real === user || real === 0
 }
 
 /** A variable of a process's environment, in the form of `/proc/PID/environ`. */

@@ -69,7 +69,7 @@ class Paths:
         if len(os.fsencode(self.scratch)) <= _TMPDIR_BYTES_MAX:
             return self.scratch
         link = self._short_link()
-        if os.path.islink(link) and os.readlink(link) == self.scratch and os.lstat(link).st_uid == os.geteuid():
+        if self._is_own(link):
             return link
         try:
             os.symlink(self.scratch, link)
@@ -78,10 +78,12 @@ class Paths:
             return self.scratch  # somebody else has the name: most programs need no socket there
 
     def forget_short_scratch(self) -> None:
-        """Removes the link, if there is one."""
-        link = self._short_link()
-        if os.path.islink(link) and os.readlink(link) == self.scratch:
-            os.unlink(link)
+        """Removes the link, if there is one. Another user's link with its name stays: the system refuses to remove it."""
+        if self._is_own(self._short_link()):
+            os.unlink(self._short_link())
+
+    def _is_own(self, link: str) -> bool:
+        return os.path.islink(link) and os.readlink(link) == self.scratch and os.lstat(link).st_uid == os.geteuid()
 
     def _short_link(self) -> str:
         return "/tmp/crucible-" + hashlib.sha256(os.fsencode(self.scratch)).hexdigest()[:10]
@@ -103,6 +105,8 @@ class Paths:
         remove_tree(self.program_ended)
         os.makedirs(self.saved)
         os.makedirs(self.logs, exist_ok=True)
+        # Other users of the host reach no file of the job: a container may make programs that run as the owner of its files, who can be root.
+        os.chmod(self._job_root, 0o700)
         if self._has_user:
             self._make_for_user()
 

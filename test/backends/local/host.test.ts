@@ -9,7 +9,7 @@ import { endProcesses } from '../../../backends/local/end-processes'
 import { inventoryOf } from '../../../backends/local/gpus'
 import { createHost } from '../../../backends/local/host'
 import { scanProcesses, type ProcessIdentity, type ProcessInfo } from '../../../backends/local/processes'
-import { machineOfGroup } from '../../../backends/local/processes-linux'
+import { machineOfGroup, mayBelongTo } from '../../../backends/local/processes-linux'
 import { createPsReader, parsePs } from '../../../backends/local/processes-ps'
 import { runProgram } from '../../../backends/local/programs'
 import type { MachineRecord } from '../../../backends/local/records'
@@ -413,6 +413,15 @@ describe('processes', () => {
     ['no group of Crucible', '0::/user.slice/not-crucible-a\n', undefined],
   ])('belong to the machine that /proc/PID/cgroup names: %s', (_, text, machine) => {
     expect(machineOfGroup(text)).toBe(machine)
+  })
+
+  it.each([
+    ['its own', 1_000, true],
+    ['one through sudo', 0, true],
+    ["another user's, in a group with the machine's name", 1_001, false],
+  ])('belong to a machine of an ordinary user only if they can be: %s', (_, real, is) => {
+    expect(mayBelongTo(1_000, `Name:\tsleep\nUid:\t${real}\t0\t0\t0\n`)).toBe(is)
+    expect(mayBelongTo(0, `Name:\tsleep\nUid:\t${real}\t0\t0\t0\n`)).toBe(true)
   })
 
   it('are read through ps without /proc', async () => {

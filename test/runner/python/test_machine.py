@@ -1,5 +1,6 @@
 import json
 import os
+import stat
 import subprocess
 import sys
 import time
@@ -168,6 +169,8 @@ class EnvironmentTest(FolderTest):
         self.assertEqual(paths.short_scratch(), short)
         with mock.patch("os.geteuid", return_value=os.geteuid() + 1):
             self.assertEqual(paths.short_scratch(), paths.scratch)
+            paths.forget_short_scratch()
+            self.assertTrue(os.path.islink(short), "the link of another user is not ours to remove")
 
     def test_python_is_found_where_only_python3_is(self):
         self.write("bin/python3", "#!/bin/sh\n")
@@ -195,7 +198,7 @@ class EnvironmentTest(FolderTest):
         self.assertEqual(command[-4:-1], ["", "run it", ""])
 
     def test_a_variable_of_the_job_has_no_meaning_to_the_engine(self):
-        inside = carried({"LD_PRELOAD": "./evil.so", "DOCKER_HOST": "tcp://x", "CRUCIBLE_GPUS": "0"})
+        inside = carried({"GCONV_PATH": "./evil", "DOCKER_HOST": "tcp://x", "CRUCIBLE_GPUS": "0"})
         order = {"attemptId": "job-a-1", "image": "img", "setup": None, "run": "run it", "shmGiB": None}
         command = container_command("docker", order, Paths("/m"), inside, None)
         named = [after for word, after in zip(command, command[1:]) if word == "--env"]
@@ -204,7 +207,7 @@ class EnvironmentTest(FolderTest):
         restored = subprocess.run(
             ["sh", "-c", 'eval "$1"; exec env', "sh", inside.restore], env=inside.variables, stdout=subprocess.PIPE
         ).stdout.decode().splitlines()
-        self.assertEqual({"LD_PRELOAD=./evil.so", "DOCKER_HOST=tcp://x", "CRUCIBLE_GPUS=0"} - set(restored), set())
+        self.assertEqual({"GCONV_PATH=./evil", "DOCKER_HOST=tcp://x", "CRUCIBLE_GPUS=0"} - set(restored), set())
         self.assertFalse([line for line in restored if line.startswith("CRUCIBLE_VARIABLE")])
 
     def test_the_container_gets_the_jobs_directories_and_no_rights(self):
@@ -392,6 +395,11 @@ class HelperTest(FolderTest):
 
 
 class PathsTest(FolderTest):
+    def test_closes_the_jobs_directory_to_other_users(self):
+        for has_user, mode in ((False, 0o700), (True, 0o711)):
+            Paths(self.at("machine"), self.at("job"), has_user).make()
+            self.assertEqual(stat.S_IMODE(os.stat(self.at("job")).st_mode), mode)
+
     def test_removes_whatever_stands_in_the_place_of_a_directory(self):
         self.write("elsewhere/file", "x")
         os.chmod(self.at("elsewhere"), 0o755)
