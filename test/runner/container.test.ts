@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { layout } from '../../storage/layout'
 import { formatKey, sealSecrets } from '../../storage/secrets'
+import { patient } from '../support/patience'
 import { until } from '../support/until'
 import { COUNTER, sumOf } from './programs'
 import { JOB, useWorlds, type Machine, type World } from './world'
@@ -103,6 +104,29 @@ describe('an order with an image', () => {
     const remarks = await machine.remarks()
     expect(remarks).toMatch(/pulling failed, trying again: .*503 Service Unavailable/)
     expect(remarks).toMatch(/the image shaky:1 is ready after .* \(sha256:7{64}\)/)
+  })
+
+  it('can be cancelled while the engine does not answer', async () => {
+    const world = createDockerWorld()
+    const machine = await launchCounter(world, { image: 'hung:1' })
+    await until(() => existsSync(join(world.folder, 'docker/calls')))
+    await world.drain(1, { reason: 'cancelled', windowMs: 60_000 })
+    const begun = performance.now()
+    expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'cancelled' })
+    expect(performance.now() - begun).toBeLessThan(patient(20_000))
+  })
+
+  it('ends with a result although the engine stops to answer', async () => {
+    const world = createDockerWorld()
+    const run = 'echo $$ > pid; echo step 1; while :; do sleep 0.1; done'
+    const machine = await launchCounter(world, { run })
+    await machine.untilBeat(({ progress }) => progress !== null)
+    writeFileSync(join(world.folder, 'docker/hung'), '')
+    await world.drain(1, { reason: 'cancelled', windowMs: 3_000 })
+    await until(async () => (await machine.result()) !== undefined)
+    rmSync(join(world.folder, 'docker/hung'))
+    expect(await machine.end()).toMatchObject({ outcome: 'stopped', reason: 'cancelled' })
+    expect(spawnSync('ps', ['-p', machine.read('work/pid').trim()]).status).not.toBe(0)
   })
 
   describe('in a registry that wants a login', () => {

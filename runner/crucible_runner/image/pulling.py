@@ -1,7 +1,9 @@
 """Pulls the image that the order names: logs in where the registry requires it, and retries while a retry may help."""
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import threading
 from typing import Callable, Dict, List, Mapping, NamedTuple, Optional
@@ -133,6 +135,7 @@ class Puller:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env=dict(environment),
+            start_new_session=True,
         )
         lines: List[str] = []
         reader = threading.Thread(target=self._read, args=(process, lines), name="docker", daemon=True)
@@ -146,7 +149,10 @@ class Puller:
         while reader.is_alive():
             reader.join(0.2)
             if self._is_over():
-                process.kill()
+                # The engine's program may have started others, which would keep the output open.
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                break
         return Said(process.wait(), lines)
 
     def _read(self, process: "subprocess.Popen[bytes]", lines: List[str]) -> None:

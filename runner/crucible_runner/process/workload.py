@@ -21,6 +21,8 @@ _READ_BYTES = 64 * 1024
 _LINES_KEPT = 200
 _LINE_KEPT_BYTES = 1_000
 _BAR_LOOK_MS = 1_000
+# An engine that needs longer to end a container delays neither the end of the processes that can be ended without it, nor the result.
+_ENGINE_SECONDS = 3.0
 # Output of the last process may take this long to arrive through a pipe after the process has ended.
 _OUTPUT_SECONDS = 5.0
 
@@ -142,7 +144,10 @@ class Workload:
         """Ends the command and all its descendants."""
         self.is_killed = True
         if self._container is not None:
-            container.remove_container(self._container, self._docker)
+            words = (self._container, self._docker)
+            removal = threading.Thread(target=container.remove_container, args=words, name="removal", daemon=True)
+            removal.start()
+            removal.join(_ENGINE_SECONDS)
         processes.end_all(self._machine.name, self._roots(), self._keep)
 
     def processes(self) -> List[int]:
