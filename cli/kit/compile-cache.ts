@@ -8,5 +8,9 @@ import { join } from 'node:path'
  */
 export function enableCompileCache(): void {
   const { enableCompileCache: enable } = module as { enableCompileCache?: (directory: string) => unknown }
-  enable?.(join(homedir(), '.cache', 'crucible', 'node'))
+  try {
+    enable?.(join(homedir(), '.cache', 'crucible', 'node'))
+  } catch {
+    // A user without a home folder has no cache.
+  }
 }
