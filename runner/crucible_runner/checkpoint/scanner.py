@@ -224,7 +224,7 @@ class Scanner:
             if self.is_live(seen):
                 return Standing(Evidence(COMPLETE, "format", "%s is a database with a log, whole at any time" % name))
             is_quiet = seen.until_ms - generation.changed_ms >= self._quiet_ms
-            if (is_quiet or ended_well is not None) and self._are_all(generation, is_sqlite):
+            if (is_quiet or ended_well is not None) and self.is_database(seen):
                 why = "and the program has ended" if ended_well is not None else "copied between two of its changes"
                 return Standing(Evidence(COMPLETE, "format", "%s is a database, %s" % (name, why)))
         if generation.is_superseded and seen.until_ms - seen.since_ms < self._quiet_ms and ended_well is None:
@@ -307,6 +307,10 @@ class Scanner:
     def is_live(self, seen: ScannedCheckpoint) -> bool:
         """Whether it consists of databases that may be written at any time and are copied whole nevertheless."""
         return self._are_all(seen.generation, has_wal)
+
+    def is_database(self, seen: ScannedCheckpoint) -> bool:
+        """Whether it consists of databases: a program keeps them open, so that nothing but a copy ends a save."""
+        return self._are_all(seen.generation, is_sqlite)
 
     def _are_all(self, generation: Generation, is_one: Callable[[str], bool]) -> bool:
         return bool(generation.files) and all(is_one(os.path.join(self._directory, path)) for path in generation.files)

@@ -424,7 +424,7 @@ class Checkpoints:
             staged.remove()
         self._scanner.uploaded(seen)
         self._remember(candidate, manifest, began_ms, staged)
-        if is_live:
+        if candidate.evidence.state == COMPLETE and self._scanner.is_database(seen):
             self._scanner.saves.close(seen.generation)
         self.upload_ms = self._clock.mono_ms() - began_ms
         files = "1 file" if len(staged.stamps) == 1 else "%d files" % len(staged.stamps)

@@ -62,18 +62,20 @@ class DatabasesTest(RestoringTest):
         self.assertEqual(self.newest_manifest(steps[-1])["revision"], 1)
 
     def test_a_copy_between_two_commits_is_complete_and_one_within_a_commit_is_not_made(self):
-        self.begin()
+        self.begin(pids=lambda: [os.getpid()])
         base = self.open(mode="DELETE")
         self.trial(base, 1)
         self.assertEqual(self.settle(ticks=8), [1])
         self.assertEqual(self.newest_manifest(1)["state"], "complete")
+        self.trial(base, 2)
+        self.assertEqual(self.settle(ticks=8), [2])
         base.execute("BEGIN EXCLUSIVE")
-        base.execute("INSERT INTO trials VALUES (2)")
+        base.execute("INSERT INTO trials VALUES (3)")
         self.stamp(self.there("study.db"))
         with mock.patch("crucible_runner.checkpoint.databases._BUSY_SECONDS", 0.01):
             self.assertRaises(Changed, self.settle, ticks=8)
         base.rollback()
-        self.assertEqual(self.restored_trials(), [1])
+        self.assertEqual(self.restored_trials(), [1, 2])
 
     def test_what_was_committed_just_before_the_end_is_stored(self):
         self.begin()
