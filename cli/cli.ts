@@ -72,6 +72,13 @@ export class Cli {
     return this.#context?.now() ?? this.outside.now()
   }
 
+  /** The time by the server's clock, which durations from now count by; that of `now` while no server answers. */
+  async presentTime(): Promise<number> {
+    const context = this.context()
+    await context.compareClocks().catch(() => undefined)
+    return context.now()
+  }
+
   /** Asks a person for consent; `undefined` without a terminal, or if only a document is requested. */
   async confirm(question: string): Promise<boolean | undefined> {
     if (this.out.isJson || this.outside.ask === undefined) return undefined

@@ -83,6 +83,11 @@ export class Context {
     return this.#client
   }
 
+  /** Connects, and compares this computer's clock with the server's present time. Throws `unavailable` when the server does not answer. */
+  async compareClocks(): Promise<void> {
+    await this.clock.compareExactly(await this.temporal(), this.config.temporal.namespace)
+  }
+
   async close(): Promise<void> {
     this.#isClosing = true
     if (this.clock.remark !== undefined) this.note(this.clock.remark)

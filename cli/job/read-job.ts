@@ -46,20 +46,33 @@ interface Base {
   directory: string | null | undefined
 }
 
-/** Builds a submission from user input. Throws `usage` with all problems at once, each with its position or flag. */
-export async function readJob(cli: Cli, given: JobArguments): Promise<Submission> {
+/**
+ * Builds a submission from user input. Throws `usage` with all problems at once, each with its position or flag.
+ * @param now the time from which a deadline given as a duration counts
+ */
+export async function readJob(
+  cli: Cli,
+  given: JobArguments,
+  now: () => Promise<number> = async () => cli.now(),
+): Promise<Submission> {
   const { flags } = given
   if (flags.id !== undefined) checkJobId(flags.id)
   if (flags.fresh === true && flags.from === undefined) {
     throw new CrucibleError('usage', '--fresh requires --from: any other job starts from the beginning.')
   }
   const from = flags.from === undefined ? undefined : await findJob(cli.context(), flags.from)
-  const nowMs = await submissionTime(cli, flags.id)
-  const base = await baseOf(cli, given, { from, nowMs })
+  const readAt = async (nowMs: number) => {
+    const base = await baseOf(cli, given, { from, nowMs })
+    const fields = withFlags(base.fields, flags)
+    const options = { flagOf: flagOf(flags), defaultName: base.name, nowMs }
+    const { spec } = accept(parseJobObject(fields, options))
+    return { base, fields, options, spec }
+  }
+  const submittedAtMs = await submissionTime(cli, flags.id)
+  let read = await readAt(submittedAtMs ?? cli.now())
+  if (submittedAtMs === undefined && read.spec.deadlineAtMs !== undefined) read = await readAt(await now())
+  const { base, fields, options, spec } = read
   const directory = flags.workdir === undefined ? base.directory : folderOf(flags.workdir)
-  const fields = withFlags(base.fields, flags)
-  const options = { flagOf: flagOf(flags), defaultName: base.name, nowMs }
-  const { spec } = accept(parseJobObject(fields, options))
   const isAsked = flags['yes'] !== true && cli.confirmsSubmit && cli.out.isTerminal
   return {
     spec:
@@ -101,18 +114,17 @@ export async function readCheckedJob(
   cli: Cli,
   given: JobArguments,
 ): Promise<{ submission: Submission; warnings: string[] }> {
-  const submission = await readJob(cli, given)
+  const submission = await readJob(cli, given, () => cli.presentTime())
   const { BACKENDS } = require('../../backends/registry') as typeof registry
   const warnings = await preflight(cli.context(), submission, Object.keys(BACKENDS))
   for (const warning of warnings) cli.out.warn(warning)
   return { submission, warnings }
 }
 
-/** A repeated submission counts its deadline from the first one, so that both are the same. */
-async function submissionTime(cli: Cli, id: string | undefined): Promise<number> {
-  const earlier =
-    id === undefined ? undefined : await submissionWithId(cli.context(), id).catch(() => undefined)
-  return earlier?.submittedAtMs ?? cli.now()
+/** The time of an earlier submission with the id: a repeated one counts its deadline from that, so that both are the same. */
+async function submissionTime(cli: Cli, id: string | undefined): Promise<number | undefined> {
+  if (id === undefined) return undefined
+  return (await submissionWithId(cli.context(), id).catch(() => undefined))?.submittedAtMs
 }
 
 async function baseOf(

@@ -2,7 +2,13 @@ import { InvalidArgumentError } from 'commander'
 import type * as jobFile from '../../client/job/file'
 import type { BackendChoice } from '../../core/offer'
 import type { WhatIf } from '../../core/job/what-if'
+import type { Cli } from '../cli'
 import type { Deadline } from '../../intake/units'
+
+/** The instant of a `timeArgument`, for a command that sends it: a duration counts from the deployment's present time. */
+export async function instantFor(cli: Pick<Cli, 'presentTime'>, time: Deadline): Promise<number> {
+  return 'atMs' in time ? time.atMs : instantOf(time, await cli.presentTime())
+}
 
 /** The instant of a `timeArgument`. */
 export function instantOf(time: Deadline, nowMs: number): number {

@@ -10,7 +10,7 @@ import { formatUsd } from '../../core/money/money'
 import { boughtUntilMs, type ReservationKind } from '../../core/reservation/reservation'
 import { formatDuration, formatInstant } from '../../core/time/time'
 import type { Deadline } from '../../intake/units'
-import { instantOf } from '../kit/arguments'
+import { instantFor } from '../kit/arguments'
 import type { Cli } from '../cli'
 import { tellGaps } from '../kit/gaps'
 import * as text from './text'
@@ -127,7 +127,7 @@ async function extend(cli: Cli, { status }: ReservationView, options: Options): 
     )
   const { id, reservation } = status
   const seenEndsAtMs = reservation && boughtUntilMs(reservation)
-  const endsAtMs = until && instantOf(until, cli.now())
+  const endsAtMs = until && (await instantFor(cli, until))
   const from = seenEndsAtMs === undefined ? '' : `, which ends ${formatInstant(seenEndsAtMs)},`
   const to = endsAtMs === undefined ? `by ${formatDuration(durationMs!)}` : `to ${formatInstant(endsAtMs)}`
   await agree(cli, `Prolong ${id}${from} ${to} for at most ${formatUsd(upfrontMaxMicroUsd)}?`, options)
@@ -141,7 +141,7 @@ async function resize(cli: Cli, { status }: ReservationView, options: Options): 
     throw new CrucibleError('usage', 'Nothing to change.', {
       hint: 'Write, for example, --count 4, --until 2027-01-31T18:00:00Z, --until never, --max-spend 500, or --share none.',
     })
-  const endsAtMs = until === 'never' ? null : until && instantOf(until, cli.now())
+  const endsAtMs = until === 'never' ? null : until && (await instantFor(cli, until))
   const { id, reservation } = status
   const total = reservation?.total ?? status.wish.count
   const each = reservation?.idleMicroUsdPerHour

@@ -72,7 +72,7 @@ export async function submit(context: Context, submission: Submission): Promise<
   // Requested before anything is written anywhere.
   const client = await context.temporal()
   await withLimit(client, ANSWER_LIMIT_MS, () => checkSameDeployment(context, client))
-  await context.clock.compareExactly(client, config.temporal.namespace)
+  await context.compareClocks()
   context.clock.check()
   const source = from === undefined || isFresh ? undefined : await sourceOf(context, from)
   const id = submission.id ?? (await freshId(context, spec.name))

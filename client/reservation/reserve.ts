@@ -55,7 +55,7 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
   const url = webhook === undefined ? undefined : checkedUrl(webhook)
   const client = await context.temporal()
   await checkSameDeployment(context, client)
-  await context.clock.compareExactly(client, config.temporal.namespace)
+  await context.compareClocks()
   context.clock.check()
   const reservationId = request.id ?? makeReservationId(randomInt)
   const input: ReservationInput = {

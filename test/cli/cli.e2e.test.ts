@@ -9,7 +9,7 @@ import type { JobLogLine } from '../../client/job/logs'
 import type { GarbageVerdict } from '../../core/messages'
 import type { RecordEntry } from '../../core/job/record'
 import type { JobExplained, WhatIfAnswer } from '../../core/job/why'
-import { DAY_MS, HOUR_MS } from '../../core/time/time'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time/time'
 import { attemptWorkflowId, GARBAGE_COLLECTION_SCHEDULE_ID, jobWorkflowId } from '../../core/queues'
 import { until } from '../support/until'
 import type { CommandLine } from './process'
@@ -380,6 +380,25 @@ describe('a computer with a wrong clock', () => {
       expect(refused.stderr.match(/clock of this computer/g)).toHaveLength(1)
     }
     expect((await crucible.run('show', 'job-late')).exitCode).toBe(5)
+    await writeFile(join(gate, '1'), '')
+  })
+
+  it('counts deadlines from the present time of the server', async () => {
+    const gate = stage.gate()
+    const deadlineOf = async (aheadMs: number, ...args: string[]): Promise<number> => {
+      const shifted = join(stage.folder, 'home', 'clock.js')
+      await writeFile(shifted, clockWith(aheadMs))
+      const ended = await crucible.start([...args, '--json'], { NODE_OPTIONS: `--require ${shifted}` }).ended
+      const { id } = JSON.parse(ended.stdout) as { id: string }
+      return (await crucible.json<JobView>('show', id)).deadlineAtMs!
+    }
+    const submission = ['submit', 'train.py', '--env', `GATE=${gate}`, '--id', 'job-due', '--deadline', '30m']
+    for (const [dueMs, deadlineAtMs] of [
+      [30 * MINUTE_MS, await deadlineOf(-40 * MINUTE_MS, ...submission)],
+      [12 * HOUR_MS, await deadlineOf(-2 * HOUR_MS, 'extend', 'job-due', '--deadline', '12h')],
+      [14 * HOUR_MS, await deadlineOf(2 * HOUR_MS, 'extend', 'job-due', '--deadline', '14h')],
+    ] as const)
+      expect(Math.abs(deadlineAtMs - Date.now() - dueMs)).toBeLessThan(2 * MINUTE_MS)
     await writeFile(join(gate, '1'), '')
   })
 })

@@ -4,7 +4,10 @@ import { CrucibleError } from '../../../client/errors'
 import { findOpenJob } from '../../../client/job/find-open'
 import { extend } from '../../../client/updates'
 import type { ExtendUpdate } from '../../../core/messages'
+import { defined } from '../../../core/defined'
+import type { Deadline } from '../../../intake/units'
 import type { Cli } from '../../cli'
+import { instantFor } from '../../kit/arguments'
 import { examples } from '../../examples'
 import type * as jobFile from '../../../client/job/file'
 interface Options {
@@ -31,26 +34,29 @@ export function define(command: Command, cli: Cli): void {
 }
 
 async function run(cli: Cli, meant: string, options: Options): Promise<void> {
-  const update = updateOf(options, cli.now())
+  const { until, budgetMicroUsd } = limitsOf(options)
   const context = cli.context()
   const id = await findOpenJob(context, meant)
+  const update = { deadlineAtMs: until && (await instantFor(cli, until)), budgetMicroUsd }
   const { message } = await extend(context, id, update)
   cli.out.json({ id, message, ...update })
   cli.out.line(`${id}: ${message}`)
 }
 
-function updateOf({ deadline, budget }: Options, nowMs: number): ExtendUpdate {
+function limitsOf({
+  deadline,
+  budget,
+}: Options): Pick<ExtendUpdate, 'budgetMicroUsd'> & { until?: Deadline } {
   if (deadline === undefined && budget === undefined) {
     throw new CrucibleError('usage', 'Nothing to extend.', {
       hint: 'Pass --deadline, --budget, or both.',
     })
   }
   const { parseDeadline, parseMoney } = require('../../../client/job/file') as typeof jobFile
-  const until = deadline === undefined ? undefined : read('--deadline', () => parseDeadline(deadline))
-  return {
-    deadlineAtMs: until === undefined ? undefined : 'atMs' in until ? until.atMs : nowMs + until.afterMs,
+  return defined({
+    until: deadline === undefined ? undefined : read('--deadline', () => parseDeadline(deadline)),
     budgetMicroUsd: budget === undefined ? undefined : read('--budget', () => parseMoney(budget)),
-  }
+  })
 }
 
 function read<T>(flag: string, parse: () => T): T {

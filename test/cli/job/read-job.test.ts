@@ -6,7 +6,7 @@ import { Cli } from '../../../cli/cli'
 import { addJobFlags } from '../../../cli/job/flags'
 import { readJob } from '../../../cli/job/read-job'
 import type { Submission } from '../../../client/job/submit'
-import { HOUR_MS } from '../../../core/time/time'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { putRecord } from '../../../storage/record'
 import { NOW, SPEC } from '../../client/world'
 import { World } from '../outside'
@@ -201,6 +201,22 @@ describe('a job file', () => {
     const submitted = partialEntry({ seq: 0, atMs: NOW, kind: 'submitted', summary: '', data })
     await putRecord(cli.context().store, 'job-nightly', submitted)
     expect((await read(path, '--id', 'job-nightly')).spec.deadlineAtMs).toBe(submittedAtMs + 2 * HOUR_MS)
+  })
+})
+
+describe('a deadline', () => {
+  const PRESENT = NOW - 40 * MINUTE_MS
+
+  it.each([
+    ['the time that the server shows if it is a duration', '2h', PRESENT + 2 * HOUR_MS],
+    ['no time if it is an instant', '2026-11-22T12:00:00Z', NOW + DAY_MS],
+  ])('counts from %s', async (_what, deadline, expected) => {
+    const given = {
+      file: file('job.yaml', `run: x\ndeadline: ${deadline}\n`),
+      scriptArguments: [],
+      flags: {},
+    }
+    expect((await readJob(cli, given, async () => PRESENT)).spec.deadlineAtMs).toBe(expected)
   })
 })
 

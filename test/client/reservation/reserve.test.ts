@@ -41,7 +41,8 @@ beforeEach(() => {
     store,
     config,
     now: () => NOW,
-    clock: { check: () => {}, compareExactly: async () => {} },
+    clock: { check: () => {} },
+    compareClocks: async () => {},
     temporal: async () => client,
   } as unknown as Context
 })
