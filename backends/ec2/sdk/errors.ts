@@ -40,7 +40,7 @@ export async function callOnce<T>(signal: AbortSignal, send: () => Promise<T>): 
 export function awsError(error: unknown): AwsError {
   if (error instanceof AwsError) return error
   const thrown = (error ?? {}) as Thrown
-  const name = textOf(thrown.name) ?? 'Error'
+  const name = textOf(thrown.name) ?? NAMELESS
   const system = textOf(thrown.code)
   const httpStatus = thrown.$metadata?.httpStatusCode
   const message =
@@ -62,7 +62,7 @@ export function awsError(error: unknown): AwsError {
   })
 }
 
-/** The SDK's name for an error whose answer has no code, such as a page of a proxy. */
+/** The SDK's name for an error whose answer has no code, such as a page of a proxy. An empty code makes its name empty. */
 const NAMELESS = 'UnknownError'
 
 /** A truncated answer has a status, but no usable content. */

@@ -124,16 +124,15 @@ describe('whether a call may have had its effect', () => {
     expect(thrown({ name: 'TimeoutError' }).reach).toBe('unanswered')
     expect(thrown({ name: 'CredentialsProviderError' })).toMatchObject({ reach: 'unsent' })
     expect(ec2Error(thrown({ name: 'CredentialsProviderError' })).class).toBe('auth')
-    const nameless = thrown({
-      name: 'UnknownError',
-      message: 'UnknownError',
-      $metadata: { httpStatusCode: 400 },
-    })
-    expect(nameless).toMatchObject({
-      reach: 'unanswered',
-      message: 'AWS answered HTTP 400 without an error code',
-    })
-    expect(ec2Error(nameless).class).toBe('transient')
+    for (const name of ['UnknownError', '']) {
+      const nameless = thrown({ name, message: 'UnknownError', $metadata: { httpStatusCode: 400 } })
+      expect(nameless).toMatchObject({
+        code: 'UnknownError',
+        reach: 'unanswered',
+        message: 'AWS answered HTTP 400 without an error code',
+      })
+      expect(ec2Error(nameless).class).toBe('transient')
+    }
     expect(ec2Error(thrown({ name: 'SyntaxError', $metadata: { httpStatusCode: 200 } })).class).toBe(
       'transient',
     )
