@@ -18,6 +18,7 @@ import { checkSameDeployment, deploymentForWriting } from '../deployment'
 import { messageOf } from '../../core/errors'
 import { SECOND_MS } from '../../core/time/time'
 import { withLimit } from '../deadline'
+import { asStanding } from '../repeated'
 import { CrucibleError, GRPC, grpcCodeOf, isTemporals, toCrucibleError } from '../errors'
 import { sourceOf } from './go-on'
 import { checkJobId } from './find-job'
@@ -132,7 +133,10 @@ async function enter({ store }: Context, input: JobInput): Promise<{ isStarted: 
   })
   const standing = submissionOf([entry])!
   await noteSubmission(store, standing)
-  const isSame = isStoredAlike(contentOf(standing), contentOf(input))
+  const laterMs = submittedAtMs - standing.submittedAtMs
+  const deadlineAtMs = asStanding(standing.spec.deadlineAtMs, spec.deadlineAtMs, laterMs)
+  const repeated = { ...input, spec: { ...spec, deadlineAtMs } }
+  const isSame = isStoredAlike(contentOf(standing), contentOf(repeated))
   if (!isSame) {
     throw new CrucibleError('usage', `A different job ${jobId} already exists.`, {
       hint: 'Ids are never reused: choose another one, or leave it out for a generated id.',

@@ -10,7 +10,6 @@ import {
   type PurchaseRule,
   type ReservationInput,
 } from '../../core/reservation/reserving'
-import { SECOND_MS } from '../../core/time/time'
 import { isOpenStatus } from '../../core/workflow-status'
 import { isStoredAlike } from '../../storage/json'
 import { lastReservationEntry, putRequest } from '../../storage/reservations'
@@ -20,6 +19,7 @@ import { ATTRIBUTE_KEYS } from '../attributes'
 import type { Context } from '../context'
 import { checkSameDeployment, deploymentForWriting } from '../deployment'
 import { CrucibleError, isTemporals } from '../errors'
+import { asStanding } from '../repeated'
 import { uiUrlOf } from '../job/read-view'
 import { refuseTaken } from '../taken-id'
 
@@ -97,26 +97,23 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
   )
 }
 
-/** Longest time between reading the clock for the times of a request and sending that request. */
-const REQUEST_TAKES_MS = 30 * SECOND_MS
-
 /** Whether a repeated command means the same request, although `in 30 days` is then another instant. */
 function isSameRequest(standing: ReservationInput, asked: ReservationInput): boolean {
   const laterMs = asked.submittedAtMs - standing.submittedAtMs
-  const asStanding = (was: number | undefined, is: number | undefined): number | undefined =>
-    was !== undefined && is !== undefined && Math.abs(is - was - laterMs) <= REQUEST_TAKES_MS ? was : is
+  const same = (was: number | undefined, is: number | undefined): number | undefined =>
+    asStanding(was, is, laterMs)
   const { earliestStartAtMs, latestStartAtMs, latestEndAtMs } = standing.wish
   const { wish, rule } = asked
-  const same = {
+  const repeated = {
     wish: {
       ...wish,
-      earliestStartAtMs: asStanding(earliestStartAtMs, wish.earliestStartAtMs),
-      latestStartAtMs: asStanding(latestStartAtMs, wish.latestStartAtMs),
-      latestEndAtMs: asStanding(latestEndAtMs, wish.latestEndAtMs),
+      earliestStartAtMs: same(earliestStartAtMs, wish.earliestStartAtMs),
+      latestStartAtMs: same(latestStartAtMs, wish.latestStartAtMs),
+      latestEndAtMs: same(latestEndAtMs, wish.latestEndAtMs),
     },
-    rule: { ...rule, searchUntilAtMs: asStanding(standing.rule.searchUntilAtMs, rule.searchUntilAtMs) },
+    rule: { ...rule, searchUntilAtMs: same(standing.rule.searchUntilAtMs, rule.searchUntilAtMs) },
   }
-  return isStoredAlike({ wish: standing.wish, rule: standing.rule }, same)
+  return isStoredAlike({ wish: standing.wish, rule: standing.rule }, repeated)
 }
 
 function checkedUrl(webhook: string): string {

@@ -127,6 +127,17 @@ describe('submit', () => {
     expect(await readRecords(world.store, ID)).toHaveLength(1)
   })
 
+  it('is the same job in processes that count its deadline from their own times', async () => {
+    const dueIn = (ms: number): Promise<Submitted> =>
+      submit(world.context, { spec: { ...SPEC, deadlineAtMs: world.nowMs + ms }, id: ID })
+    await dueIn(HOUR_MS)
+    world.nowMs += 4_000
+    expect(await dueIn(HOUR_MS)).toMatchObject({ isNew: false })
+    await expect(dueIn(2 * HOUR_MS)).rejects.toMatchObject({
+      message: `A different job ${ID} already exists.`,
+    })
+  })
+
   it('is the same job when its files have other times, and keeps the code that its record names', async () => {
     const directory = await folder()
     await submit(world.context, { spec: SPEC, directory, id: ID })
