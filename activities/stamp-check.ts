@@ -1,6 +1,6 @@
 import { ApplicationFailure, type Context } from '@temporalio/activity'
 import { carrying } from '../core/failure'
-import { activityProblem, refusalOfArguments, unstamped } from '../core/stamps'
+import { activityProblem, answering, refusalOfArguments, unstamped } from '../core/stamps'
 
 /** Delay before a task is offered again: another worker may have the right key, or the right store. */
 export const ELSEWHERE_MS = 10_000
@@ -15,7 +15,7 @@ interface StampCheck {
 
 /**
  * An inbound interceptor of activity workers: removes the stamp from an activity's arguments and, if `isRequired`, refuses
- * arguments that were not signed for this activity of this run.
+ * arguments that were not signed for this activity of this run. The result names the history that asked for it.
  */
 export function stampCheck({ info }: Pick<Context, 'info'>, isRequired: boolean): StampCheck {
   const { activityType, workflowExecution } = info
@@ -28,7 +28,7 @@ export function stampCheck({ info }: Pick<Context, 'info'>, isRequired: boolean)
         const problem = activityProblem(stamp, { name: activityType, run: workflowExecution?.runId })
         if (problem !== undefined) throw refusal(activityType, problem, { nonRetryable: true })
       }
-      return next({ ...input, args })
+      return answering(await next({ ...input, args }), stamp)
     },
   }
 }

@@ -1,4 +1,5 @@
 import { CODES } from './errors'
+import { refusalOfArguments } from './stamps'
 
 /**
  * Classes of failures, named for the next step. `throttled` and `transient` are retried in place and reach a decision only when retrying
@@ -106,6 +107,22 @@ export function failureFrom(error: unknown): Failure {
     at = at.cause as FailureCarrier | undefined
   }
   return { class: 'unclassified', message }
+}
+
+/**
+ * Why the failure of an activity or a child does not come from this deployment: its details are not signed, or it names a class without any,
+ * as anybody who reaches the server can answer.
+ */
+export function refusalOfFailure(error: unknown): string | undefined {
+  let at = error as FailureCarrier | undefined
+  for (let depth = 0; at !== undefined && at !== null && depth < CAUSES_MAX; depth++) {
+    const details = Array.isArray(at.details) ? at.details : []
+    const problem = refusalOfArguments(details)
+    if (problem !== undefined) return problem
+    if (isFailureClass(at.type)) return details.length === 0 ? 'it is not signed' : undefined
+    at = at.cause as FailureCarrier | undefined
+  }
+  return undefined
 }
 
 /** Whether an activity refused the whole workflow, because the permission in its signed input has ended or is used up. */

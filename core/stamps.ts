@@ -11,17 +11,17 @@ export type Stamp =
   /** A schedule starts a workflow repeatedly. */
   | { kind: 'schedule'; name: string }
   /** A workflow starts a child; `run` is the parent's run. */
-  | { kind: 'child'; name: string; run: string }
+  | { kind: 'child'; name: string; run: string; asks?: string }
   /** A workflow continues as new; `run` is the run that ends, and `received` the newest messages that it and earlier ones have received. */
-  | { kind: 'continue'; name: string; run: string; received?: ReceivedIds }
+  | { kind: 'continue'; name: string; run: string; received?: ReceivedIds; asks?: string }
   /** A client or a workflow sends a signal. Signals of Crucible 0.1.0 have neither an id nor a time. */
   | { kind: 'signal'; name: string; id?: string; atMs?: number }
   | { kind: 'update'; name: string; updateId: string; atMs: number }
   /**
    * `run` is that of the workflow that schedules the activity; missing for an activity outside any workflow. `deployment` owns the work;
-   * missing if the workflow does not know it.
+   * missing if the workflow does not know it. `asks` names the history that gets the result, which repeats it (`answering`).
    */
-  | { kind: 'activity'; name: string; run?: string; deployment?: string }
+  | { kind: 'activity'; name: string; run?: string; deployment?: string; asks?: string }
 
 /** An argument that only carries a stamp. The key is long so that no other input has it by chance. */
 interface Stamped {
@@ -149,6 +149,30 @@ export function activityProblem(
   if (stamp === undefined) return UNSTAMPED
   if (stamp.kind !== 'activity' || stamp.name !== name) return `it was signed as ${wordsOf(stamp)}`
   return stamp.run === run ? undefined : 'it was signed for another run of the workflow'
+}
+
+/** A part of the result of an activity or a child: the history that asked for it. Older workers leave it out. */
+interface Answering {
+  crucibleAnswers: string
+}
+
+/**
+ * A result that names the history that asked for it. Its signature covers the ids of workflow and activity, which later runs use again: without
+ * this name, a copy of an older result would count in their place.
+ */
+export function answering(value: unknown, stamp: Stamp | undefined): unknown {
+  const { asks } = (stamp ?? {}) as { asks?: string }
+  if (asks === undefined || typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return { ...value, crucibleAnswers: asks } satisfies Answering
+}
+
+/** A result without the name of the history that asked for it, and why it must not be used. */
+export function answered<T>(value: T, asks: string): { value: T; problem: string | undefined } {
+  const reason = refusalOf(value)
+  if (reason !== undefined) return { value, problem: reason }
+  const { crucibleAnswers, ...bare } = (value ?? {}) as Partial<Answering>
+  if (crucibleAnswers === undefined) return { value, problem: undefined }
+  return { value: bare as T, problem: crucibleAnswers === asks ? undefined : 'it was signed for another run' }
 }
 
 function wordsOf({ kind, name }: Stamp): string {

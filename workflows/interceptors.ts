@@ -7,12 +7,13 @@ import {
   type WorkflowInterceptorsFactory,
   type WorkflowOutboundCallsInterceptor,
 } from '@temporalio/workflow'
-import { carrying } from '../core/failure'
+import { carrying, refusalOfFailure } from '../core/failure'
 import { Received } from '../core/received'
 import {
+  answered,
+  answering,
   claimedDeploymentOf,
   deploymentOf,
-  refusalOf,
   refusalOfArguments,
   signalProblem,
   stamped,
@@ -67,6 +68,8 @@ interface Origin {
   /** From its input, for the stamps of its activities. */
   deployment?: string
   received: Received
+  /** The history of its parent, which the result names. */
+  asked?: string | undefined
   /** Number of signals that this run has sent. */
   signalsSent: number
 }
@@ -90,7 +93,12 @@ const inboundOf = (origin: Origin): WorkflowInboundCallsInterceptor => ({
     if (stamp?.kind === 'continue') origin.received = new Received(stamp.received)
     const deployment = deploymentOf(args[0])
     if (deployment !== undefined) origin.deployment = deployment
-    return next({ ...input, args })
+    if (stamp?.kind !== 'child' && stamp?.kind !== 'continue') return next({ ...input, args })
+    origin.asked = stamp.asks
+    // A run of an older version has no `asks`, and its history no further step here.
+    return stamp.asks === undefined
+      ? next({ ...input, args })
+      : next({ ...input, args }).then((value) => answering(value, stamp))
   },
 
   handleSignal(input, next) {
@@ -145,19 +153,41 @@ function openedUpdate(
   return opened(input.args, (stamp) => updateProblem(stamp, { name, updateId, ...receiving(origin) }))
 }
 
-/** A result that no worker of this deployment produced. */
-function checkResult<T>(of: string, value: T): T {
-  const problem = refusalOf(value)
-  if (problem === undefined) return value
-  const message = `Refused the result of ${of}: ${problem}.`
-  throw ApplicationFailure.create({ ...carrying({ class: 'unclassified', message }), nonRetryable: true })
+/** The history of this run, by ids that a reset and a replay keep. */
+function asking(): string {
+  const { firstExecutionRunId, continuedFromExecutionRunId = '' } = workflowInfo()
+  return `${firstExecutionRunId.slice(-ID_PART)}${continuedFromExecutionRunId.slice(-ID_PART)}`
+}
+
+/** Characters of a run's id that are random. */
+const ID_PART = 12
+
+/** Refuses a result that no worker of this deployment produced for this run. */
+function checkResult<T>(of: string, result: T): T {
+  const { value, problem } = answered(result, asking())
+  if (problem !== undefined && areSealsRequired()) throw refusedAnswer(`the result of ${of}`, problem)
+  return value
+}
+
+/** Refuses a failure that no worker of this deployment has signed. */
+function failed(of: string, error: unknown): never {
+  const problem = areSealsRequired() ? refusalOfFailure(error) : undefined
+  throw problem === undefined ? error : refusedAnswer(`the failure of ${of}`, problem)
+}
+
+function refusedAnswer(what: string, problem: string): ApplicationFailure {
+  const message = `Refused ${what}: ${problem}.`
+  return ApplicationFailure.create({ ...carrying({ class: 'unclassified', message }), nonRetryable: true })
 }
 
 const outboundOf = (origin: Origin): WorkflowOutboundCallsInterceptor => ({
   scheduleActivity(input, next) {
     const { activityType } = input
-    const args = stamped(input.args, activityStamp(activityType, origin))
-    return next({ ...input, args }).then((value) => checkResult(activityType, value))
+    const args = stamped(input.args, { ...activityStamp(activityType, origin), asks: asking() })
+    return next({ ...input, args }).then(
+      (value) => checkResult(activityType, value),
+      (error: unknown) => failed(activityType, error),
+    )
   },
 
   scheduleLocalActivity(input, next) {
@@ -168,11 +198,16 @@ const outboundOf = (origin: Origin): WorkflowOutboundCallsInterceptor => ({
 
   async startChildWorkflowExecution(input, next) {
     const { workflowType: name, options } = input
-    const stamp: Stamp = { kind: 'child', name, run: workflowInfo().runId }
+    const stamp: Stamp = { kind: 'child', name, run: workflowInfo().runId, asks: asking() }
     const args = stamped(options.args ?? [], stamp)
     const [started, result] = await next({ ...input, options: { ...options, args } })
     // The parent may never ask for the child's result.
-    const checked = kept(result.then((value) => checkResult(name, value)))
+    const checked = kept(
+      result.then(
+        (value) => checkResult(name, value),
+        (error: unknown) => failed(name, error),
+      ),
+    )
     return [started, checked]
   },
 
@@ -186,12 +221,13 @@ const outboundOf = (origin: Origin): WorkflowOutboundCallsInterceptor => ({
   continueAsNew(input, next) {
     const { workflowType: name } = input.options
     const { runId: run } = workflowInfo()
+    const { asked: asks } = origin
     const received = origin.received.carry(Date.now())
-    return next({ ...input, args: stamped(input.args, { kind: 'continue', name, run, received }) })
+    return next({ ...input, args: stamped(input.args, { kind: 'continue', name, run, received, asks }) })
   },
 })
 
-function activityStamp(name: string, { deployment }: Origin): Stamp {
+function activityStamp(name: string, { deployment }: Origin): Extract<Stamp, { kind: 'activity' }> {
   const { runId } = workflowInfo()
   return { kind: 'activity', name, run: runId, deployment }
 }

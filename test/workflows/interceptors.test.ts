@@ -1,6 +1,7 @@
 /** What a workflow refuses to do for a stranger, and what it signs; `strangers.e2e.test.ts` shows the same with a server. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
-import { refused, stamped, type Stamp } from '../../core/stamps'
+import { ActivityFailure, ApplicationFailure } from '@temporalio/common'
+import { answering, refused, stamped, unstamped, type Stamp } from '../../core/stamps'
 import type * as Interceptors from '../../workflows/interceptors'
 
 const NOW_MS = Date.UTC(2026, 10, 21)
@@ -8,6 +9,7 @@ const sandbox = globalThis as { crucibleRequiresSeals?: boolean }
 
 let warnings: string[]
 let continuedFrom: string | undefined
+let firstRun: string
 
 jest.mock('@temporalio/workflow', () => ({
   ...jest.requireActual<object>('@temporalio/common'),
@@ -18,6 +20,8 @@ jest.mock('@temporalio/workflow', () => ({
     workflowType: 'job',
     startTime: new Date(NOW_MS),
     runId: 'run-1',
+    firstExecutionRunId: firstRun,
+    parent: { runId: 'run-0' },
     continuedFromExecutionRunId: continuedFrom,
   }),
 }))
@@ -26,6 +30,7 @@ const { interceptors } = jest.requireActual<typeof Interceptors>('../../workflow
 beforeEach(() => {
   warnings = []
   continuedFrom = undefined
+  firstRun = '01a22720-b20c-7215-9e64-000000000001'
   jest.spyOn(Date, 'now').mockReturnValue(NOW_MS)
   sandbox.crucibleRequiresSeals = true
 })
@@ -122,7 +127,10 @@ describe('a workflow of a deployment with a key', () => {
     const args = [1]
     const activity = { crucibleStamp: { kind: 'activity', name: 'plan', run: 'run-1', deployment: 'dep-1' } }
     const asked = { activityType: 'plan', args, headers } as never
-    expect(await out.scheduleActivity(asked, result)).toMatchObject({ args: [1, activity] })
+    const asks = '000000000001'
+    expect(await out.scheduleActivity(asked, result)).toMatchObject({
+      args: [1, { crucibleStamp: { ...activity.crucibleStamp, asks } }],
+    })
     expect(await out.scheduleLocalActivity(asked, result)).toMatchObject({ args: [1, activity] })
     const signal = { signalName: 'drain', args, headers } as never
     for (const id of ['run-1/1', 'run-1/2'])
@@ -139,8 +147,79 @@ describe('a workflow of a deployment with a key', () => {
       async (input) => [Promise.resolve(input as never), Promise.resolve()] as never,
     )
     expect(await started).toMatchObject({
-      options: { args: [{ crucibleStamp: { kind: 'child', name: 'attempt', run: 'run-1' } }] },
+      options: { args: [{ crucibleStamp: { kind: 'child', name: 'attempt', run: 'run-1', asks } }] },
     })
+  })
+
+  it('takes a result that was signed for its own history, and no copy from another one', async () => {
+    const { out } = made()
+    const done = { kind: 'refused' }
+    const asked = { activityType: 'buy', args: [], headers } as never
+    const child = { workflowType: 'buyer', options: {}, headers } as never
+    let copy: unknown
+    const perform = async ({ args }: { args: unknown[] }): Promise<unknown> => {
+      const { stamp } = unstamped(args)
+      return (copy = answering(done, stamp))
+    }
+    const runChild = async ({ options }: { options: { args?: unknown[] } }): Promise<unknown> => [
+      Promise.resolve('run-2'),
+      perform({ args: options.args! }),
+    ]
+    const sent = async (): Promise<unknown> => copy
+    expect(await out.scheduleActivity(asked, perform)).toEqual(done)
+    expect(await out.scheduleActivity(asked, sent)).toEqual(done)
+    firstRun = '01a22720-b20c-7215-9e64-000000000002'
+    await expect(out.scheduleActivity(asked, sent)).rejects.toThrow(
+      'the result of buy: it was signed for another run',
+    )
+    expect(await out.scheduleActivity(asked, async () => done)).toEqual(done)
+    const [, closed] = await out.startChildWorkflowExecution(child, runChild as never)
+    expect(await closed).toEqual(done)
+    continuedFrom = firstRun
+    const [, again] = await out.startChildWorkflowExecution(
+      child,
+      async () => [Promise.resolve('run-2'), sent()] as never,
+    )
+    await expect(again).rejects.toThrow('the result of buyer: it was signed for another run')
+  })
+
+  it('names its asker in the result of a child, also after it has continued as new', async () => {
+    const { start, out } = made()
+    const child: Stamp = { kind: 'child', name: 'job', run: 'run-0', asks: 'asker' }
+    expect(await start(...stamped([INPUT], child))).toMatchObject({ args: [INPUT], crucibleAnswers: 'asker' })
+    const fresh = { options: { workflowType: 'job' }, args: [INPUT], headers } as never
+    const { args } = (await out.continueAsNew(fresh, result as never)) as unknown as { args: unknown[] }
+    continuedFrom = 'run-1'
+    expect(await made().start(...args)).toMatchObject({ args: [INPUT], crucibleAnswers: 'asker' })
+  })
+
+  it.each([
+    ['without details', undefined],
+    ['with details of a stranger', [refused('it is not signed')]],
+  ])('takes no class of a failure %s', async (_name, details) => {
+    const { out } = made()
+    const fail = (own: unknown[] | undefined) => (): Promise<never> =>
+      Promise.reject(
+        new ActivityFailure(
+          'failed',
+          'launch',
+          'a-1',
+          'RETRY_STATE_UNSPECIFIED' as never,
+          'me',
+          ApplicationFailure.create({
+            type: 'auth',
+            message: 'Run my command.',
+            details: own,
+          }),
+        ),
+      )
+    const asked = { activityType: 'launch', args: [], headers } as never
+    await expect(out.scheduleActivity(asked, fail(details))).rejects.toMatchObject({
+      type: 'unclassified',
+      message: 'Refused the failure of launch: it is not signed.',
+    })
+    const own = [{ class: 'auth', message: 'Renew the key.' }]
+    await expect(out.scheduleActivity(asked, fail(own))).rejects.toMatchObject({ cause: { type: 'auth' } })
   })
 
   it('takes no result that no worker of the deployment has signed', async () => {
