@@ -26,7 +26,7 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'Temporal client',
     tries: 'have workers run an activity with copied arguments',
-    keeps: 'a signature is for one activity of one run',
+    keeps: 'a signature is for one run',
     proof: {
       file: STRANGERS,
       tests: 'a stranger who reaches the Temporal server launches and ends no machine',
@@ -35,7 +35,7 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'Temporal client',
     tries: 'send updates and signals to a job',
-    keeps: 'unsigned ones are dropped; the job continues',
+    keeps: 'unsigned ones are dropped',
     proof: {
       file: STRANGERS,
       tests: 'a stranger who reaches the Temporal server stops, moves and changes no job',
@@ -79,14 +79,44 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'Temporal client',
+    tries: 'lie in crucible list',
+    keeps: 'the record',
+    proof: { file: 'test/client/job/list.test.ts', tests: 'the list of jobs has the recorded state of' },
+  },
+  {
+    from: 'Temporal client',
+    tries: 'take an id first',
+    keeps: 'submit refuses',
+    proof: { file: STRANGERS, tests: 'a stranger who reaches the Temporal server takes no id of a job' },
+  },
+  {
+    from: 'Temporal client',
+    tries: 'copy a signed result',
+    keeps: 'it names the asker',
+    proof: {
+      file: 'test/workflows/copied-answers.e2e.test.ts',
+      tests: 'a purchase is made once when its answer is the signed',
+    },
+  },
+  {
+    from: 'Temporal client',
+    tries: 'forge failures',
+    keeps: 'signed details',
+    proof: {
+      file: 'test/workflows/interceptors.test.ts',
+      tests: 'a workflow of a deployment with a key takes no class of a failure',
+    },
+  },
+  {
+    from: 'Temporal client',
     tries: 'change signed arguments',
-    keeps: 'the signature covers data, order, encoding and target',
+    keeps: 'the signature covers them',
     proof: { file: 'test/storage/payload-seal.test.ts', tests: 'PayloadSeal refuses' },
   },
   {
     from: 'local web page',
     tries: 'start a workflow through a port of crucible dev',
-    keeps: 'no HTTP API; the UI is behind a proxy',
+    keeps: 'no HTTP API; a proxy',
     proof: { file: DEV, tests: 'the ports of a dev server start no workflow for a web page' },
   },
   {
@@ -110,7 +140,7 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'wrong key',
     tries: 'join as a worker or client',
-    keeps: 'it must match the one on record in the store',
+    keeps: "it must match the store's",
     proof: { file: 'test/storage/deployment-key.test.ts', tests: 'openDeploymentKey refuses' },
   },
   {
@@ -134,7 +164,7 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'another deployment',
     tries: 'take tasks of the same server with its own workers and key',
-    keeps: 'they stop before they poll; its workflows wait for it',
+    keeps: 'they stop before they poll',
     proof: {
       file: 'test/service/deployment.e2e.test.ts',
       tests: "a deployment is known to a worker and a client with another deployment's key, which stop",
@@ -166,7 +196,7 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'job in a container',
-    tries: "get the machine's files into a checkpoint through links",
+    tries: 'get its files into a checkpoint through links',
     keeps: 'left out',
     proof: { file: WALLS, tests: 'a job in a real container gets no file of the host into a checkpoint' },
   },
@@ -239,7 +269,7 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'job on EC2',
     tries: "use the store with the machine's role",
-    keeps: 'the role has no access; doctor warns otherwise',
+    keeps: 'it has no access; doctor warns',
     proof: { file: 'test/backends/ec2/setup/permissions.test.ts', tests: 'the role crucible-machine' },
   },
   {
@@ -269,7 +299,7 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'any job',
     tries: 'leave a daemon that outlives the guard',
-    keeps: 'one control group, if it can be made',
+    keeps: 'a control group, if possible',
     proof: {
       file: 'test/runner/death.test.ts',
       tests: 'daemons that outlive guard, timekeeper, runner and leash',
@@ -392,7 +422,7 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'job file',
     tries: 'set __proto__, or contain text that no machine can receive',
-    keeps: 'an error with line and column',
+    keeps: 'an error',
     proof: { file: 'test/intake/job-file-problems.test.ts', tests: '' },
   },
   {
