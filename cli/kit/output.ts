@@ -2,6 +2,7 @@ import type TableLibrary from 'cli-table3'
 import { createColors } from 'picocolors'
 import type { Colors } from 'picocolors/types'
 import { pictureOf } from '../../core/one-line'
+import { SHARED_CLOUD } from '../../core/shared-user'
 import { plain, plainJson, shown, uncoloured } from './plain'
 import { wrapProse } from './prose'
 import { fitTable, GAP } from './table'
@@ -184,10 +185,11 @@ export class Output {
     return widthOf(this.#stdout) ?? WIDTH_ELSEWHERE
   }
 
-  /** Says that a deployment is simulated, which could be taken for the real one. */
+  /** Says that a deployment is simulated, which could be taken for the real one, and what its jobs can read. */
   noteSimulated(): void {
-    if (this.#simulated.length > 0 && !this.isJson)
-      this.note(this.paintNote.yellow(simulation(this.#simulated)))
+    if (this.#simulated.length === 0 || this.isJson) return
+    const read = process.getuid?.() === 0 ? '' : ` ${SHARED_CLOUD}`
+    this.note(this.paintNote.yellow(`${simulation(this.#simulated)}${read}`))
   }
 
   /** Moves to the top of an empty screen. */

@@ -178,6 +178,21 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'job in a container',
+    tries: 'run code outside by LD_PRELOAD, DOCKER_HOST or other variables',
+    keeps: 'renamed until inside',
+    proof: {
+      file: 'test/runner/container.test.ts',
+      tests: 'an order with an image has variables that the engine on the machine does not obey',
+    },
+  },
+  {
+    from: 'job in a container',
+    tries: 'leave set-user-ID programs to other users',
+    keeps: 'closed directories',
+    proof: { python: 'test_machine' },
+  },
+  {
+    from: 'job in a container',
     tries: 'make a device, mount, change the kernel, gain privileges',
     keeps: 'no-new-privileges, six capabilities',
     proof: { file: WALLS, tests: 'a job in a real container has no more rights' },
@@ -258,6 +273,21 @@ export const THREATS: readonly Threat[] = [
     proof: {
       file: 'test/store-requests/fronts.test.ts',
       tests: 'the door of the Web UI, sent drawn requests,',
+    },
+  },
+  {
+    from: 'another local user',
+    tries: "have commands run code from Node's cache in /tmp",
+    keeps: 'own folder',
+    proof: { file: 'test/cli/kit/compile-cache.test.ts', tests: 'compiled code that Node keeps' },
+  },
+  {
+    from: 'another local user',
+    tries: "keep machines alive by a control group's name",
+    keeps: 'only own processes count',
+    proof: {
+      file: 'test/backends/local/host.test.ts',
+      tests: 'processes belong to a machine of an ordinary user only if they can be',
     },
   },
   {

@@ -14,7 +14,7 @@ import { jobsUiUrl } from '../../../client/job/read-view'
 import type { WorkerConfig } from '../../../service/config'
 import { countArgument } from '../../kit/arguments'
 import { checkSurroundings } from '../../kit/surroundings'
-import { SHARED_USER, SHARED_USER_REMEDY } from '../../../core/shared-user'
+import { SHARED_CLOUD, SHARED_USER, SHARED_USER_REMEDY } from '../../../core/shared-user'
 import type { Cli } from '../../cli'
 import type { DevCloud } from '../../dev/cloud'
 import { watchDisk } from '../../dev/disk'
@@ -323,6 +323,7 @@ function tellReady(
     cli.asCalled('In another terminal: `crucible submit train.py --follow`, `crucible list`. Ctrl-C stops.'),
   )
   // As root, each job has a user; `crucible doctor` says where that fails.
-  if (backends.has('local') && process.getuid?.() !== 0)
-    out.note(out.paintNote.yellow(`${SHARED_USER} ${SHARED_USER_REMEDY}`))
+  if (process.getuid?.() === 0) return
+  if (backends.has('local')) out.note(out.paintNote.yellow(`${SHARED_USER} ${SHARED_USER_REMEDY}`))
+  if (cloud !== undefined) out.note(out.paintNote.yellow(`Small cloud: ${SHARED_CLOUD}`))
 }

@@ -1,12 +1,14 @@
-import { describe, expect, it } from '@jest/globals'
+import { describe, expect, it, jest } from '@jest/globals'
 import { Output } from '../../../cli/kit/output'
 import { Paper } from '../outside'
 
-function made(options: { isJson?: boolean; isColourWanted?: boolean; columns?: number } = {}) {
+function made(
+  options: { isJson?: boolean; isColourWanted?: boolean; columns?: number; simulated?: string[] } = {},
+) {
   const [stdout, stderr] = [new Paper(), new Paper()]
   if (options.columns !== undefined) Object.assign(stdout, { isTTY: true, columns: options.columns })
-  const { isJson = false, isColourWanted = true } = options
-  return { stdout, stderr, out: new Output({ stdout, stderr, isJson, isColourWanted }) }
+  const { isJson = false, isColourWanted = true, simulated } = options
+  return { stdout, stderr, out: new Output({ stdout, stderr, isJson, isColourWanted, simulated }) }
 }
 
 describe('the output', () => {
@@ -33,6 +35,17 @@ describe('the output', () => {
   ])('of %s', (_what, options, isColoured) => {
     const { out } = made(options)
     expect(out.paint.red('x').includes('\u001b')).toBe(isColoured)
+  })
+
+  it.each([
+    ["an ordinary user's", 1_000, 1],
+    ["root's", 0, 0],
+  ])('says what jobs of %s small cloud can read', (_, user, times) => {
+    const getuid = jest.spyOn(process as { getuid: () => number }, 'getuid').mockReturnValue(user)
+    const { out, stderr } = made({ simulated: ['ec2'] })
+    out.noteSimulated()
+    getuid.mockRestore()
+    expect(stderr.text.match(/ can read your files and the deployment's key\./g) ?? []).toHaveLength(times)
   })
 
   it('takes a terminal of width 0 for one of 80 columns', () => {
