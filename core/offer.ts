@@ -1,6 +1,7 @@
 import { formatUsd, type MicroUsd } from './money/money'
 import type { ReservationHold } from './reservation/hold'
 import type { MachineShape } from './resources'
+import { formatInstant } from './time/time'
 
 /** Name of a backend as in the registry: `local`, `ec2`, `modal`, ... Above `backends/` it is only a label. @public */
 export type BackendName = string
@@ -98,6 +99,8 @@ export interface Offer {
   reservation?: ReservedCapacity
   /** End of the capacity's availability, at which the provider ends all machines in it. */
   usableUntilMs?: number
+  /** The latest end of the sign-in with which its worker renews the machine's lease, unless a person renews it; missing if it needs none. */
+  signedInUntilMs?: number
   /** The provider ends a machine this long after its launch; missing if it may run without limit. */
   runMsMax?: number
   /** Expected interruptions per hour of running, if the backend has a figure. */
@@ -172,6 +175,15 @@ export function rowKey(offer: Pick<Offer, 'backend' | 'capacityType' | 'type' | 
 /** Whether an `offerKey` belongs to a reservation. */
 export function isReservedKey(key: string): boolean {
   return key.split('/')[1] === 'reserved'
+}
+
+/** What a job loses whose worker's sign-in ends before the job is likely to; `undefined` if it lasts, or needs no renewal. */
+export function signInEndInWords(
+  { signedInUntilMs }: Pick<Offer, 'signedInUntilMs'>,
+  { durationMs, nowMs }: { durationMs: number; nowMs: number },
+): string | undefined {
+  if (signedInUntilMs === undefined || nowMs + durationMs <= signedInUntilMs) return undefined
+  return `the sign-in of its worker ends by ${formatInstant(signedInUntilMs)}, before the job does: sign in again until then, or run the worker with a role, else the machine saves and stops`
 }
 
 /** `$1.01/h`, `free`, or `paid` if it was paid for upfront and only extras are billed. */

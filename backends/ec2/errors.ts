@@ -34,8 +34,9 @@ export function mayHaveHappened(error: AwsError): boolean {
 
 /** Converts every error of a verb to a `BackendError`. */
 export const ec2Error = (error: unknown): BackendError =>
-  classified(error, AwsError, ({ code, message, reach, httpStatus }) => {
-    const failure = failureOfCode(code, message)
+  classified(error, AwsError, ({ code, message, reach, httpStatus, remedy }) => {
+    const known = failureOfCode(code, message)
+    const failure = remedy === undefined ? known : { ...known, hint: remedy }
     // An overloaded server, or no answer, gives no code to classify.
     const isPassing = failure.class === 'unclassified' && (reach !== 'answered' || (httpStatus ?? 0) >= 500)
     return isPassing ? { ...failure, class: 'transient' } : failure

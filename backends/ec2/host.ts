@@ -25,6 +25,8 @@ export interface Ec2Deps {
   secretKeyOf?(attemptId: string): string
   /** Credentials for the store, as the text of a file for the runner; missing for a store without credentials. */
   grantFile?(order: Order): Promise<string>
+  /** When the sign-in of this process ends at the latest; missing or `undefined` if no person must renew it. */
+  signInEndMs?(): Promise<number | undefined>
   /** A URL from which a machine can download the runner program with this digest within the next minutes. */
   runnerUrl(sha256: string): Promise<string>
   /** The object store, if it can be checked from here. */

@@ -1,3 +1,4 @@
+import { readSignInEnd } from '../../network/sign-in'
 import type { Backend, Capabilities } from '../backend'
 import type { Ec2Api } from './sdk/api'
 import { verb } from './calls'
@@ -33,7 +34,8 @@ export async function createEc2Backend(config: Ec2Config, deps: Ec2Deps): Promis
   const { createSdkApi } = require('./sdk/index') as typeof Sdk
   const { endpoint, buyerRole } = config
   const apiOf = (region: string): Ec2Api => createSdkApi({ region, endpoint, buyerRole })
-  return createBackendAcross(apiOf, config, deps)
+  const signInEndMs = (): Promise<number | undefined> => readSignInEnd(deps.clock())
+  return createBackendAcross(apiOf, config, { ...deps, signInEndMs })
 }
 
 /** Creates the backend over any implementation of the API, for each Region. */

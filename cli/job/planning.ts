@@ -18,11 +18,23 @@ import { age, NOTHING, usd } from '../kit/words'
 export async function findPlan(cli: Cli, submission: Submission, explain?: string): Promise<PlanAnswer> {
   const found = await clientPlan.findPlan(cli.context(), submission, explain)
   if (found.whyHere !== undefined)
-    cli.out.note(`${found.whyHere} Planned here, with the settings of this terminal.`)
+    cli.out.note(`${found.whyHere} ${PLANNED_HERE}`)
   for (const warning of absentInWords(found.plan, submission.spec)) cli.out.warn(cli.asCalled(warning))
   if (found.plan.placements.length === 0) cli.exitCode = EXIT_CODES.capacity
   return found
 }
+
+/** Everything that a plan shows next to its table, in sentences, for programs: where it was made, what is missing, and what is assumed. */
+export function notesOf({ plan, whyHere }: PlanAnswer, submission: Submission): string[] {
+  return [
+    ...(whyHere === undefined ? [] : [`${whyHere} ${PLANNED_HERE}`]),
+    ...absentInWords(plan, submission.spec),
+    ...(plan.placements.length === 0 && plan.named !== undefined ? [namedInWords(plan.named)] : []),
+    ...(plan.placements.length === 0 ? [] : assumptionsOf(plan)),
+  ]
+}
+
+const PLANNED_HERE = 'Planned here, with the settings of this terminal.'
 
 /** Columns of the further lines of a reason, after those before its first one. */
 const REASON_INDENT = 2

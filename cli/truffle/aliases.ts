@@ -28,8 +28,8 @@ const POINTERS: Readonly<Record<string, string>> = {
   spawn: 'truffle launches nothing. To run a job: `crucible submit FILE`.',
   price: 'For spot prices: `truffle spot TYPE`. For prices on demand: `truffle search TYPE --show-price`.',
   prices: 'For spot prices: `truffle spot TYPE`. For prices on demand: `truffle search TYPE --show-price`.',
-  login: 'Sign in with the AWS CLI: `aws sso login`, or `aws configure`.',
-  configure: 'Sign in with the AWS CLI: `aws sso login`, or `aws configure`.',
+  login: 'Sign in with the AWS CLI: `aws login`, `aws sso login`, or `aws configure`.',
+  configure: 'Sign in with the AWS CLI: `aws login`, `aws sso login`, or `aws configure`.',
   available: 'For free reserved machines: `truffle capacity --available-only`. For zones: `truffle az TYPE`.',
 }
 

@@ -68,7 +68,6 @@ export class Session {
       limitMs: options.timeout ?? TIMEOUT_MS,
       signal: this.cli.interruption(),
       homeRegion: homeRegion ?? defaultHome(regions),
-      hasSessionInEnvironment: (environment.AWS_SESSION_TOKEN ?? '') !== '' && options.profile === undefined,
       clock: () => this.now(),
       onProgress: (settled, of) => this.progress(settled, of),
       profile,

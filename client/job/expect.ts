@@ -2,6 +2,7 @@
 import type { JobReason, JobSpec } from '../../core/job/job'
 import type { PlanReport, SilentBackend } from '../../core/job/plan'
 import { ruledOutInWords } from '../../core/job/ruled-out'
+import { signInEndInWords } from '../../core/offer'
 import { backendQueue } from '../../core/queues'
 import { SHARED_USER, SHARED_USER_REMEDY } from '../../core/shared-user'
 import { layout } from '../../storage/layout'
@@ -36,7 +37,11 @@ export async function expectPlace(
     if (!allowed.includes(plan.prospect.reason)) throw impossible(plan, plan.prospect)
     return { plan, warnings: [plan.prospect.message] }
   }
-  const warnings = [...absentInWords(plan, spec), ...(await sharedInWords(context, plan, spec))]
+  const warnings = [
+    ...absentInWords(plan, spec),
+    ...(await sharedInWords(context, plan, spec)),
+    ...signInWarnings(plan, context.clock.now()),
+  ]
   if (plan.prospect.kind !== 'wait') return { plan, warnings }
   await checkServed(context, plan)
   return { plan, warnings: [...warnings, `The job will wait. ${plan.prospect.reason}`] }
@@ -86,6 +91,12 @@ async function sharedInWords(context: Context, plan: PlanReport, { image }: JobS
   // A store that refuses is reported by the submission itself.
   const isFirst = await context.store.putIfAbsent(layout.sharedUserNotice(), '{}').catch(() => false)
   return isFirst ? [`${SHARED_USER} ${SHARED_USER_REMEDY}`] : []
+}
+
+/** Warns of a sign-in that ends before the job is likely to. */
+function signInWarnings({ placements: [best] }: PlanReport, nowMs: number): string[] {
+  const words = best && signInEndInWords(best.offer, { durationMs: best.durationMs, nowMs })
+  return words === undefined ? [] : [`${words.charAt(0).toUpperCase()}${words.slice(1)}.`]
 }
 
 /** A busy worker answers later; a backend without a worker never does. */

@@ -1,7 +1,7 @@
 import type { Capabilities } from '../../core/capabilities'
 import type { JobSpec } from '../../core/job/job'
 import { formatUsd } from '../../core/money/money'
-import { isInterruptible, priceInWords, type Offer } from '../../core/offer'
+import { isInterruptible, priceInWords, signInEndInWords, type Offer } from '../../core/offer'
 import {
   groupRejections,
   rejectionsInWords,
@@ -93,7 +93,7 @@ export function risksOf(
   offer: Offer,
   spec: JobSpec,
   at: {
-    expected: Pick<Forecasted, 'interruptions' | 'work'>
+    expected: Pick<Forecasted, 'interruptions' | 'work' | 'durationMs'>
     isShaky: boolean
     nowMs: number
     saving?: Saving
@@ -120,6 +120,8 @@ export function risksOf(
       `its reservation ends at ${formatInstant(offer.usableUntilMs)}, in ${left}; unfinished work then resumes elsewhere from its checkpoint`,
     )
   }
+  const signIn = signInEndInWords(offer, { durationMs: at.expected.durationMs, nowMs: at.nowMs })
+  if (signIn !== undefined) risks.push(signIn)
   if (at.capabilities.billsUntil === 'terminate' && at.hasBudget) risks.push(BILLED_ON)
   if (at.capabilities.queues === true)
     risks.push("the launch may wait in the provider's queue, which costs nothing")

@@ -3,6 +3,7 @@ import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3'
 import { defined } from '../../core/defined'
 import type { Grant } from '../../core/grants'
 import { requestHandler } from '../../network/aws'
+import { explainingSignIn } from '../../network/sign-in'
 import type { S3Place } from './place'
 
 /** Concurrent requests to one server: the parts of two files, and small requests. */
@@ -47,5 +48,6 @@ export async function makeClient(place: S3Place, grant?: Grant): Promise<{ sdk: 
     secretAccessKey: grant.secret,
     sessionToken: grant.sessionToken === null ? undefined : grant.sessionToken,
   }
-  return { sdk, client: new sdk.S3Client({ ...clientConfig(place), ...defined({ credentials }) }) }
+  const client = new sdk.S3Client({ ...clientConfig(place), ...defined({ credentials }) })
+  return { sdk, client: grant === undefined ? explainingSignIn(client) : client }
 }

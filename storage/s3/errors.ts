@@ -1,4 +1,6 @@
 import type { S3ServiceException } from '@aws-sdk/client-s3'
+import { withoutEnd } from '../../core/trim'
+import { signInRemedyOf } from '../../network/sign-in'
 import { StoreError } from '../store'
 
 /** Transient error codes, in addition to every status from 500 up and every network failure. */
@@ -54,7 +56,12 @@ export function s3ErrorOf(error: unknown, doing: string): StoreError {
   // An SDK that wraps an error keeps its message, but not its code.
   const unanswered = Object.keys(UNANSWERED).find((one) => message.includes(one))
   const answered = name === UNNAMED ? `the store answered with status ${status}` : message || name
-  const why = CREDENTIALS[name] ?? REMEDIES[name] ?? UNANSWERED[unanswered ?? ''] ?? answered
+  const why =
+    signInInWords(error, message) ??
+    CREDENTIALS[name] ??
+    REMEDIES[name] ??
+    UNANSWERED[unanswered ?? ''] ??
+    answered
   // A request without a status never got an answer.
   const isTransient =
     name in CREDENTIALS ||
@@ -66,6 +73,16 @@ export function s3ErrorOf(error: unknown, doing: string): StoreError {
     code: told,
     cause: error,
   })
+}
+
+/** `the session of the AWS profile ml (aws login) has ended: run ...`; undefined for errors with another cause. */
+function signInInWords(error: unknown, message: string): string | undefined {
+  const remedy = signInRemedyOf(error)
+  if (remedy === undefined) return undefined
+  const [what, how] = [message, remedy].map((text) =>
+    withoutEnd(text, '.').replace(/^(?:The|No|Run|Set)\b/, (word) => word.toLowerCase()),
+  )
+  return `${what}: ${how}`
 }
 
 /** The SDK's name of an error whose answer has no code. */

@@ -5,6 +5,7 @@ import { withoutEnd } from '../../core/trim'
 import type { Granter, GrantRequest } from '../grants'
 import { StoreError } from '../store'
 import { requestHandler } from '../../network/aws'
+import { explainingSignIn } from '../../network/sign-in'
 import { readS3Environment } from './config'
 import { s3ErrorOf } from './errors'
 import { grantPolicy } from './grant-policy'
@@ -80,7 +81,7 @@ class S3Granter implements Granter {
 
   async #ask({ jobId, attempt }: GrantRequest, durationMs: number): Promise<Grant> {
     const sts = await import('@aws-sdk/client-sts')
-    this.#client ??= Promise.resolve(new sts.STSClient(this.#clientConfig()))
+    this.#client ??= Promise.resolve(explainingSignIn(new sts.STSClient(this.#clientConfig())))
     const client = await this.#client
     const input = {
       DurationSeconds: Math.floor(durationMs / SECOND_MS),

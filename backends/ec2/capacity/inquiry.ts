@@ -10,7 +10,7 @@ import { createRegionApi } from '../sdk/region'
 import type { KeptAnswers } from './kept-answers'
 import { keepingAnswers } from './kept-answers'
 import { askRegions, closedRegion, type RegionAnswers, type Unanswered } from './many-regions'
-import { withSignInHelp } from './sign-in'
+import { isEndedSession } from '../../../network/sign-in'
 
 export interface InquiryOptions {
   /** Regions to ask, or all that the account has enabled. */
@@ -19,8 +19,6 @@ export interface InquiryOptions {
   homeRegion: string
   profile?: string | undefined
   endpoint?: string | undefined
-  /** Temporary keys are in the environment. */
-  hasSessionInEnvironment: boolean
   /** Aborts at Ctrl-C. */
   signal: AbortSignal
   limitMs: number
@@ -145,9 +143,9 @@ export class Inquiry {
 
   private errorOf({ failure, isClosed }: Unanswered): BackendError {
     if (this.options.signal.aborted) return interrupted()
-    const error = new BackendError(failure)
-    const { profile, hasSessionInEnvironment } = this.options
-    return isClosed ? error : withSignInHelp(error, { hasSessionInEnvironment, profile })
+    // Workers wait until a person has signed in again; a command ends.
+    const isEnded = !isClosed && isEndedSession(failure.code)
+    return new BackendError(isEnded ? { ...failure, class: 'auth' } : failure)
   }
 
   /** Returns remarks about the sources of the answers. */

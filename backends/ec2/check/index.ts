@@ -8,6 +8,7 @@ import { ec2Error } from '../errors'
 import type { Host } from '../host'
 import { probesOf, STORE_PERMISSIONS, WORKER_PERMISSIONS, type PolicyFacts } from '../setup/permissions'
 import { checkPlan } from './free-plan'
+import { refusalOfRoot } from '../setup/root'
 import { isOpen, requestInWords } from '../market/quotas'
 import { checkReservations } from '../market/reservations'
 import { quotaOf } from '../market/shapes'
@@ -25,6 +26,9 @@ const isOptional = (action: string): boolean =>
 export async function check(host: Host, { signal }: CallContext): Promise<Problem[]> {
   const identity = await nameable(() => host.api.account.identity(signal), signal)
   if ('problem' in identity) return [identity.problem]
+  const root = refusalOfRoot(identity.value.arn)
+  if (root !== undefined)
+    return [{ severity: 'error', message: root.message, remedy: root.hint, failure: root.class }]
   const parts = [
     () => checkPermissions(host, identity.value, signal),
     () => checkWaysOut(host, signal),

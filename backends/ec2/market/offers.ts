@@ -88,7 +88,11 @@ export async function offers(
       found.push(offerOf({ ...facts, ...common, availability, notes, data }))
     }
   }
-  return [...found, ...unusableOffers(host, { types, zones, onDemand, request })]
+  const signedInUntilMs = await host.deps.signInEndMs?.()
+  return [
+    ...found.map((offer) => (signedInUntilMs === undefined ? offer : { ...offer, signedInUntilMs })),
+    ...unusableOffers(host, { types, zones, onDemand, request }),
+  ]
 }
 
 /** Types that a job requests by their accelerator and that are never bought here, each once, with the reason. */

@@ -29,16 +29,25 @@ export class AwsError extends Error {
    * request, and the result is unknown.
    */
   readonly reach: 'answered' | 'unsent' | 'unanswered'
+  /** What renews the sign-in, if that is the cause. */
+  readonly remedy: string | undefined
 
   constructor(
     message: string,
-    facts: { code: string; reach: AwsError['reach']; httpStatus?: number | undefined; cause?: unknown },
+    facts: {
+      code: string
+      reach: AwsError['reach']
+      httpStatus?: number | undefined
+      remedy?: string | undefined
+      cause?: unknown
+    },
   ) {
     super(message, { cause: facts.cause })
     this.name = 'AwsError'
     this.code = facts.code
     this.reach = facts.reach
     this.httpStatus = facts.httpStatus
+    this.remedy = facts.remedy
   }
 }
 

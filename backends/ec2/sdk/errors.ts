@@ -1,3 +1,4 @@
+import { signInRemedyOf } from '../../../network/sign-in'
 import { AwsError } from './api'
 
 /** Informative parts of the SDK's errors, which have many classes and may come from several copies. */
@@ -47,10 +48,13 @@ export function awsError(error: unknown): AwsError {
     name === NAMELESS
       ? `AWS answered HTTP ${httpStatus} without an error code`
       : (textOf(thrown.message) ?? name)
+  const remedy = signInRemedyOf(error)
   if (httpStatus !== undefined && !isNoAnswer(name, httpStatus)) {
-    return new AwsError(message, { code: codeOf(thrown, name), httpStatus, reach: 'answered', cause: error })
+    const code = codeOf(thrown, name)
+    return new AwsError(message, { code, httpStatus, reach: 'answered', remedy, cause: error })
   }
   const isUnsent =
+    remedy !== undefined ||
     UNSENT_NAMES.includes(name) ||
     UNSENT.includes(system ?? '') ||
     // The SDK's own wording for a connection that was never established.
@@ -58,6 +62,7 @@ export function awsError(error: unknown): AwsError {
   return new AwsError(message, {
     code: system ?? name,
     reach: isUnsent ? 'unsent' : 'unanswered',
+    remedy,
     cause: error,
   })
 }

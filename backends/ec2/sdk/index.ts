@@ -7,6 +7,7 @@ import { SSMClient } from '@aws-sdk/client-ssm'
 import { STSClient } from '@aws-sdk/client-sts'
 import type { Bucket, Ec2Api } from './api'
 import { requestHandler } from '../../../network/aws'
+import { explainingSignIn } from '../../../network/sign-in'
 import { createAccountApi } from './account'
 import { refusingStrangers } from './answers'
 import { createCommandsApi } from './commands'
@@ -50,23 +51,29 @@ export function createSdkApi({ region, endpoint, buyerRole, patience = PATIENCE 
   const reading = { ...common, maxAttempts: READ_ATTEMPTS, requestHandler: handlerWithin(patience.readMs) }
   const changing = { ...common, maxAttempts: 1, requestHandler: handlerWithin(patience.changeMs) }
   const clients: Clients = {
-    reading: { ec2: refusingStrangers(new EC2Client(reading)), ssm: new SSMClient(reading) },
-    changing: { ec2: refusingStrangers(new EC2Client(changing)), ssm: new SSMClient(changing) },
+    reading: {
+      ec2: refusingStrangers(explainingSignIn(new EC2Client(reading))),
+      ssm: explainingSignIn(new SSMClient(reading)),
+    },
+    changing: {
+      ec2: refusingStrangers(explainingSignIn(new EC2Client(changing))),
+      ssm: explainingSignIn(new SSMClient(changing)),
+    },
   }
-  const sts = new STSClient(reading)
+  const sts = explainingSignIn(new STSClient(reading))
   const buyer = buyerRole === undefined ? {} : { credentials: roleCredentials(sts, buyerRole) }
   return {
     account: createAccountApi({
       sts,
-      iam: new IAMClient(reading),
-      quotas: new ServiceQuotasClient(reading),
+      iam: explainingSignIn(new IAMClient(reading)),
+      quotas: explainingSignIn(new ServiceQuotasClient(reading)),
       ssm: clients.reading.ssm,
       s3Of: s3ClientsWith(reading),
       endpoint,
     }),
     market: createMarketApi(
       clients.reading.ec2,
-      new PricingClient({ ...reading, region: pricingRegionOf(region) }),
+      explainingSignIn(new PricingClient({ ...reading, region: pricingRegionOf(region) })),
     ),
     network: createNetworkApi(clients.reading.ec2),
     machines: createMachinesApi(clients),
@@ -86,11 +93,13 @@ function s3ClientsWith(reading: S3ClientConfig & { region: string }): (bucket: B
     const key = `${region} ${typeof endpoint === 'string' ? endpoint : ''}`
     const client =
       clients.get(key) ??
-      new S3Client({
-        ...reading,
-        ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
-        region,
-      })
+      explainingSignIn(
+        new S3Client({
+          ...reading,
+          ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
+          region,
+        }),
+      )
     clients.set(key, client)
     return client
   }

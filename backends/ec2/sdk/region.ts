@@ -3,6 +3,7 @@ import { PricingClient } from '@aws-sdk/client-pricing'
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas'
 import type { Limiter } from '../../limiter'
 import { requestHandler } from '../../../network/aws'
+import { explainingSignIn } from '../../../network/sign-in'
 import { readQuota, readQuotaRequests } from './quota-calls'
 import type { RegionApi } from './api-capacity'
 import { createCapacityApi } from './capacity'
@@ -36,14 +37,15 @@ export function createRegionApi({ region, profile, endpoint, limiter, signal }: 
     profile,
     endpoint,
   }
-  const ec2 = new EC2Client(common)
+  const signing = <C extends object>(client: C): C => explainingSignIn(client, profile)
+  const ec2 = signing(new EC2Client(common))
   ec2.middlewareStack.add(
     (next) => (args) => limiter.run('other', signal, () => next(args)),
     // The step runs after the SDK's retry, so that each retry waits too.
     { step: 'finalizeRequest', priority: 'low', name: 'pace' },
   )
-  const quotas = new ServiceQuotasClient(common)
-  const pricing = new PricingClient({ ...common, region: pricingRegionOf(region) })
+  const quotas = signing(new ServiceQuotasClient(common))
+  const pricing = signing(new PricingClient({ ...common, region: pricingRegionOf(region) }))
   return {
     market: createMarketApi(ec2, pricing),
     network: createNetworkApi(ec2),

@@ -27,8 +27,13 @@ export function roleCredentials(sts: STSClient, RoleArn: string): () => Promise<
         expiration: told!.Expiration!,
       }
     } catch (error) {
-      const { message, code, cause } = awsError(error)
-      throw new AwsError(`cannot assume the role ${RoleArn}: ${message}`, { code, reach: 'unsent', cause })
+      const { message, code, remedy, cause } = awsError(error)
+      throw new AwsError(`cannot assume the role ${RoleArn}: ${message}`, {
+        code,
+        reach: 'unsent',
+        remedy,
+        cause,
+      })
     }
   }
 }

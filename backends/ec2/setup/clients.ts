@@ -5,6 +5,7 @@ import { S3Client } from '@aws-sdk/client-s3'
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas'
 import { STSClient } from '@aws-sdk/client-sts'
 import { requestHandler } from '../../../network/aws'
+import { explainingSignIn } from '../../../network/sign-in'
 
 export interface Clients {
   stacks: CloudFormationClient
@@ -38,13 +39,16 @@ export function createClients({ region, profile, endpoint, storeEndpoint = endpo
     maxAttempts: TRIES_MAX,
     requestHandler: requestHandler({ connectMs: CONNECT_TIMEOUT_MS, answerMs: ANSWER_TIMEOUT_MS }),
   }
+  const signing = <C extends object>(client: C): C => explainingSignIn(client, profile)
   return {
-    stacks: new CloudFormationClient(common),
-    ec2: new EC2Client(common),
-    iam: new IAMClient(common),
-    s3: new S3Client({ ...common, endpoint: storeEndpoint, forcePathStyle: storeEndpoint !== undefined }),
-    sts: new STSClient(common),
-    quotas: new ServiceQuotasClient(common),
+    stacks: signing(new CloudFormationClient(common)),
+    ec2: signing(new EC2Client(common)),
+    iam: signing(new IAMClient(common)),
+    s3: signing(
+      new S3Client({ ...common, endpoint: storeEndpoint, forcePathStyle: storeEndpoint !== undefined }),
+    ),
+    sts: signing(new STSClient(common)),
+    quotas: signing(new ServiceQuotasClient(common)),
     endpoint,
   }
 }

@@ -1,8 +1,10 @@
 import type { AccountPart, AccountSetup, AccountRequest, Step, Survey, Work } from '../../account'
 import { listOf } from '../../settings'
+import { BackendError } from '../../errors'
 import { ec2Error, invalid } from '../errors'
 import { createClients, type Clients } from './clients'
 import { findPlace, roleNamed } from './place'
+import { refusalOfRoot } from './root'
 import { askForQuotas, planRemarks, readQuotas } from './quotas'
 import { obstaclesTo, removable, removeSite } from './removal'
 import { settingsOf } from './settings'
@@ -33,12 +35,18 @@ export function createAccountSetup(options: SetupOptions): Required<AccountSetup
     return clients
   }
   const place = (signal: AbortSignal): Promise<Place> => findPlace(wish, clientsOf, signal)
+  const placeToChange = async (signal: AbortSignal): Promise<Place> => {
+    const found = await place(signal)
+    const refusal = refusalOfRoot(found.identity)
+    if (refusal !== undefined) throw new BackendError(refusal)
+    return found
+  }
   return {
-    survey: (signal) => classified(async () => survey(await place(signal))),
+    survey: (signal) => classified(async () => survey(await placeToChange(signal))),
     apply: (work) =>
       collected(work, async (onStep) => {
         // The roles of the first Region name the Regions, so it comes first.
-        for (const site of (await place(work.signal)).sites)
+        for (const site of (await placeToChange(work.signal)).sites)
           if (!(await deploy(site, namedIn(site, onStep)))) return
       }),
     askForQuotas: ({ signal }) => classified(async () => quotasOf((await place(signal)).sites, askForQuotas)),

@@ -43,7 +43,7 @@ export function define(command: Command, cli: Cli): void {
 
 async function plan(cli: Cli, given: JobArguments): Promise<void> {
   const { readCheckedJob } = require('../../job/read-job') as typeof jobReading
-  const { findPlan, showPlan } = require('../../job/planning') as typeof planning
+  const { findPlan, notesOf, showPlan } = require('../../job/planning') as typeof planning
   const { showOffer } = require('../../job/why-text') as typeof whyText
   const { submission, warnings: problems } = await readCheckedJob(cli, given)
   const { checkpointAdvice } = require('../../../client/job/checkpoint-advice') as typeof advising
@@ -55,6 +55,7 @@ async function plan(cli: Cli, given: JobArguments): Promise<void> {
     plannedBy: found.plannedBy,
     ...found.plan,
     warnings,
+    notes: notesOf(found, submission),
     inferred: submission.spec.inferred ?? [],
   })
   if (explained === undefined)

@@ -112,11 +112,12 @@ async function dryRun(cli: Cli, submission: Submission, problems: readonly strin
   const { spec, directory, from, isFresh = false } = submission
   const { sourceOf } = require('../../../client/job/go-on') as typeof goingOn
   const source = from === undefined || isFresh ? null : await sourceOf(cli.context(), from)
-  const { findPlan, showPlan } = require('../../job/planning') as typeof planning
-  const { plan, plannedBy } = await findPlan(cli, submission)
+  const { findPlan, notesOf, showPlan } = require('../../job/planning') as typeof planning
+  const found = await findPlan(cli, submission)
+  const { plan, plannedBy } = found
   const { checkpointAdvice } = require('../../../client/job/checkpoint-advice') as typeof advising
   const warnings = [...problems, ...(await checkpointAdvice(submission))]
-  cli.out.json({ spec, directory: directory ?? null, source, plannedBy, plan, warnings })
+  cli.out.json({ spec, directory: directory ?? null, source, plannedBy, plan, warnings, notes: notesOf(found, submission) })
   cli.out.line(`${cli.out.paint.bold(spec.name)}  ${spec.run}`)
   const code = from !== undefined && directory === undefined ? `the code of ${from}` : directory
   cli.out.line(code == null ? 'Nothing is sent along.' : `Sent along: ${code}`)

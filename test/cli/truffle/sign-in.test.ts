@@ -34,7 +34,8 @@ describe('without a valid sign-in, truffle says in one sentence which command to
     configure('')
     expect(await told()).toEqual({
       exitCode: 4,
-      stderr: 'error: No AWS credentials were found.\nRun `aws configure`, or `aws sso login`.\n',
+      stderr:
+        'error: No AWS credentials were found.\nRun `aws login`; for IAM Identity Center `aws configure sso`, for keys `aws configure`.\n',
     })
   })
 
@@ -53,7 +54,8 @@ describe('without a valid sign-in, truffle says in one sentence which command to
     )
     expect(await told(...asked, '--profile', 'work')).toEqual({
       exitCode: 4,
-      stderr: 'error: The AWS single sign-on session has expired.\nRun `aws sso login --profile work`.\n',
+      stderr:
+        'error: The session of the AWS profile work (IAM Identity Center) does not exist.\nRun `aws sso login --profile work`.\n',
     })
   })
 
@@ -64,7 +66,7 @@ describe('without a valid sign-in, truffle says in one sentence which command to
     expect(await told()).toEqual({
       exitCode: 4,
       stderr:
-        'error: The AWS session has expired.\nRenew the keys in the environment: `eval "$(aws configure export-credentials --format env)"`.\n',
+        'error: The AWS session in AWS_SESSION_TOKEN has ended.\nRun `eval "$(aws configure export-credentials --profile NAME --format env)"`, and restart workers that have the old keys.\n',
     })
   })
 
@@ -74,7 +76,7 @@ describe('without a valid sign-in, truffle says in one sentence which command to
     expect(await told()).toEqual({
       exitCode: 4,
       stderr: expect.stringMatching(
-        /^error: AWS refuses the credentials \(\w+\)\.\nRun `aws configure` with valid keys/,
+        /^error: AWS refuses the credentials in AWS_ACCESS_KEY_ID \(\w+\)\.\nSet AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to valid keys/,
       ),
     })
     const { exitCode, stdout } = await account.run(...asked, '--json')

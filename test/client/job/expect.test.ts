@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Client } from '@temporalio/client'
 import { expectPlace, QUOTA } from '../../../client/job/expect'
 import { groupRejections, type PlanReport, type Rejection } from '../../../core/job/plan'
+import { HOUR_MS } from '../../../core/time/time'
 import { putDocument } from '../../../storage/json'
 import { layout } from '../../../storage/layout'
 import { ClientWorld, NOW, SPEC } from '../world'
@@ -68,6 +69,15 @@ describe('what a job may expect', () => {
       expect.stringMatching(/^Local jobs .* the deployment's key\. .*`image`/),
     ])
     expect(await told(true)).toEqual([])
+  })
+
+  it.each([
+    [2, []],
+    [0.5, [expect.stringMatching(/^The sign-in of its worker ends by .* saves and stops\.$/)]],
+  ])('warns of a sign-in that ends before a job of an hour: after %d h', async (hours, warnings) => {
+    const offer = { signedInUntilMs: NOW + hours * HOUR_MS }
+    answer({ placements: [{ offer, durationMs: HOUR_MS }] as PlanReport['placements'] })
+    expect((await expectPlace(world.context, { spec: SPEC })).warnings).toEqual(warnings)
   })
 
   it('is unknown while no worker answers', async () => {

@@ -131,6 +131,16 @@ describe('the risks of a placement', () => {
   })
 
   it.each([
+    [1.5, []],
+    [0.5, [expect.stringMatching(/^the sign-in of its worker ends by 2026-.*before the job does/)]],
+  ])('tell only of a sign-in that ends before the job does: after %d h', (hours, told) => {
+    const found = risks(offer({ signedInUntilMs: NOW_MS + hours * HOUR_MS }), {
+      spec: { ...SPEC, durationMs: HOUR_MS },
+    })
+    expect(found.filter((risk) => risk.includes('sign-in'))).toEqual(told)
+  })
+
+  it.each([
     [0.0099, 'less than 1 % chance of an interruption'],
     [0.01, '1 % chance of an interruption'],
     [0.949, '95 % chance of an interruption'],
@@ -143,7 +153,11 @@ describe('the risks of a placement', () => {
       nowMs: NOW_MS,
       capabilities: CAPABILITIES,
       hasBudget: false,
-      expected: { interruptions, work: { ms: HOUR_MS, fastMs: HOUR_MS, slowMs: HOUR_MS } },
+      expected: {
+        interruptions,
+        durationMs: HOUR_MS,
+        work: { ms: HOUR_MS, fastMs: HOUR_MS, slowMs: HOUR_MS },
+      },
     })
     expect(risk).toBe(`${words}; work since the last checkpoint is repeated`)
   })
@@ -155,7 +169,11 @@ describe('the risks of a placement', () => {
         nowMs: NOW_MS,
         hasBudget: false,
         capabilities: { ...CAPABILITIES, imageRunner },
-        expected: { interruptions: 0, work: { ms: HOUR_MS, fastMs: HOUR_MS, slowMs: HOUR_MS } },
+        expected: {
+          interruptions: 0,
+          durationMs: HOUR_MS,
+          work: { ms: HOUR_MS, fastMs: HOUR_MS, slowMs: HOUR_MS },
+        },
       })
     const withLogin = { ...SPEC, imageLogin: {} } as typeof SPEC
     expect(of('provider', withLogin)).toEqual([expect.stringMatching(/its own registry login/)])

@@ -42,6 +42,29 @@ describe('the check of EC2', () => {
     expect(await check()).toEqual([])
   })
 
+  it('reports only the root user where that is the worker', async () => {
+    await start()
+    const backend = h.reopenWith((api) => ({
+      ...api,
+      account: {
+        ...api.account,
+        identity: async () => ({
+          account: '111122223333',
+          arn: 'arn:aws:iam::111122223333:root',
+          clockAheadMs: 0,
+        }),
+      },
+    }))
+    expect(await backend.check(patiently())).toEqual([
+      {
+        severity: 'error',
+        failure: 'auth',
+        message: expect.stringContaining('root user'),
+        remedy: expect.stringContaining('aws configure sso'),
+      },
+    ])
+  })
+
   it.each<[string, PaperOptions, () => Backend | undefined | void, object]>([
     [
       'the right to ask for permissions',

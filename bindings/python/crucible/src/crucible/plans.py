@@ -97,7 +97,7 @@ class Plan(Sequence[Recommendation]):
     """Ranked recommendations, the best first, and why other offers are left out. Empty if no place fits now.
 
     Attributes:
-        warnings: What could go wrong with this job, in sentences.
+        warnings: What could go wrong with this job, and every note of the plan, such as an assumed GPU, in sentences.
         inferred: Settings that were read from the program.
         is_duration_assumed: Whether the job names no duration, so that one was assumed.
         silent_backends: Backends that did not answer, with the reason.
@@ -144,7 +144,7 @@ def plan_of(document: Mapping[str, Any]) -> Plan:
         recommendations=tuple(_recommendation(at, one) for at, one in enumerate(document["placements"], start=1)),
         rejections=read_all(Rejection, document["rejections"]),
         relaxations=read_all(Relaxation, document["relaxations"]),
-        warnings=tuple(document["warnings"]),
+        warnings=tuple(document["warnings"]) + tuple(document.get("notes", ())),
         inferred=tuple(document["inferred"]),
         is_duration_assumed=document["isDurationAssumed"],
         silent_backends=tuple(document["silentBackends"]),

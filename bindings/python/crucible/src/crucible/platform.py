@@ -156,8 +156,8 @@ class MLPlatform(HasProgram):
         with what.words() as (words, values):
             document = yield Run(("plan", *words), values)
         plan = plan_of(document)
-        # Warnings are about a program, and none was given.
-        return replace(plan, warnings=()) if nothing else plan
+        # The document's warnings are about a program, and none was given; its notes are about the plan.
+        return replace(plan, warnings=tuple(document.get("notes", ()))) if nothing else plan
 
     #: Alias of `recommend`.
     plan = recommend

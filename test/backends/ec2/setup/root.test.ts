@@ -1,0 +1,78 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { createAccountSetup } from '../../../../backends/ec2/setup'
+import { patiently } from '../../harness'
+
+const before = { ...process.env }
+let server: Server
+let asked: string[]
+let arn: string
+
+/** An empty account that answers in the forms of AWS. */
+const ANSWERS: Readonly<Record<string, () => [number, string]>> = {
+  GetCallerIdentity: () => [
+    200,
+    `<GetCallerIdentityResponse><GetCallerIdentityResult><Account>111122223333</Account><Arn>${arn}</Arn></GetCallerIdentityResult></GetCallerIdentityResponse>`,
+  ],
+  DescribeStacks: () => failed('ValidationError', 'Stack with id crucible does not exist'),
+  GetRole: () => failed('NoSuchEntity', 'no such role'),
+  DescribeVpcs: () => [
+    200,
+    '<DescribeVpcsResponse><vpcSet><item><vpcId>vpc-1</vpcId></item></vpcSet></DescribeVpcsResponse>',
+  ],
+}
+
+function failed(code: string, message: string): [number, string] {
+  return [
+    400,
+    `<ErrorResponse><Error><Code>${code}</Code><Message>${message}</Message></Error></ErrorResponse>`,
+  ]
+}
+
+beforeEach(async () => {
+  asked = []
+  server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      const action = new URLSearchParams(body).get('Action') ?? `${request.method}`
+      asked.push(action)
+      const [status, text] = ANSWERS[action]?.() ?? [action === 'HEAD' ? 404 : 403, '']
+      response.writeHead(status, { 'content-type': 'text/xml' }).end(text)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' })
+})
+afterEach(async () => {
+  process.env = { ...before }
+  await new Promise((resolve) => server.close(resolve))
+})
+
+describe('the root user of an account', () => {
+  it.each(['arn:aws:iam::111122223333:root', 'arn:aws-cn:iam::111122223333:root'])(
+    'is refused before anything is created, with what to make instead: %s',
+    async (root) => {
+      arn = root
+      const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      const setup = createAccountSetup({
+        region: 'us-east-1',
+        prefix: 'crucible',
+        hasOwnNetwork: false,
+        endpoint,
+      })
+      const { signal } = patiently()
+      const refusal = {
+        failure: {
+          code: 'RootUser',
+          message: expect.stringContaining('root user of the account 111122223333'),
+          hint: expect.stringMatching(/AdministratorAccess.*`aws login`/),
+        },
+      }
+      await expect(setup.survey(signal)).rejects.toMatchObject(refusal)
+      await expect(setup.apply({ signal, onStep: () => undefined })).rejects.toMatchObject(refusal)
+      expect(asked.filter((action) => !(action in ANSWERS) && action !== 'HEAD')).toEqual([])
+    },
+  )
+})
