@@ -50,6 +50,7 @@ const OFFER: Checks<Offer> = [
   ['billedInStepsOfMs', optional((value) => isInstant(value) && value > 0)],
   ['usableUntilMs', optional(isInstant)],
   ['runMsMax', optional(isInstant)],
+  ['signedInUntilMs', optional(isInstant)],
   ['interruptionsPerHour', optional(isQuantity)],
   ['freePlaces', optional(isCount)],
 ]

@@ -50,6 +50,8 @@ export interface ReservedCapacity {
   hold?: ReservationHold
   /** Only jobs that name it may use it: it was reserved outside of this deployment, whose settings do not open it to all jobs. */
   isForNaming?: boolean
+  /** The provider also gives its places to any fitting machine of the account. */
+  isOpen?: true
   /** Number of waiting jobs that name it and so go first; missing for none. Added by the plan. */
   namedByWaiting?: number
 }
@@ -99,6 +101,8 @@ export interface Offer {
   reservation?: ReservedCapacity
   /** End of the capacity's availability, at which the provider ends all machines in it. */
   usableUntilMs?: number
+  /** A reservation that the provider fills with any fitting machine, which machines of this offer leave alone; missing without one. */
+  leavesOpen?: { reservationId: string; free: number }
   /** The latest end of the sign-in with which its worker renews the machine's lease, unless a person renews it; missing if it needs none. */
   signedInUntilMs?: number
   /** The provider ends a machine this long after its launch; missing if it may run without limit. */
@@ -175,6 +179,20 @@ export function rowKey(offer: Pick<Offer, 'backend' | 'capacityType' | 'type' | 
 /** Whether an `offerKey` belongs to a reservation. */
 export function isReservedKey(key: string): boolean {
   return key.split('/')[1] === 'reserved'
+}
+
+/** What an offer means for the owner of an open reservation, which the provider fills by itself; `undefined` without one. */
+export function openReservationInWords({
+  type,
+  place,
+  reservationId,
+  reservation,
+  leavesOpen,
+}: Pick<Offer, 'type' | 'place' | 'reservationId' | 'reservation' | 'leavesOpen'>): string | undefined {
+  if (leavesOpen !== undefined)
+    return `the reservation ${leavesOpen.reservationId} of ${type} in ${place} is open, and ${leavesOpen.free} of its places are free: an on-demand machine of a job leaves them to others, and their owner keeps paying; \`reservation: ${leavesOpen.reservationId}\` uses them`
+  if (reservation?.isOpen !== true) return undefined
+  return `the reservation ${reservationId} is open: its provider also fills it with any fitting on-demand machine of the account, to which a job's machine leaves fewer places`
 }
 
 /** What a job loses whose worker's sign-in ends before the job is likely to; `undefined` if it lasts, or needs no renewal. */

@@ -5,7 +5,7 @@ import type { PlanAnswer } from '../../client/job/plan'
 import type { Submission } from '../../client/job/submit'
 import { chanceInWords, confidenceOf } from '../../core/job/forecast'
 import { MICRO_USD_PER_USD, type MicroUsd } from '../../core/money/money'
-import { priceInWords, rowKey, type PriceSource } from '../../core/offer'
+import { openReservationInWords, priceInWords, rowKey, type PriceSource } from '../../core/offer'
 import { silentName, type PlacementInShort, type PlanReport } from '../../core/job/plan'
 import { formatShape } from '../../core/resources'
 import { ruledOutInWords, ruledOutSingly } from '../../core/job/ruled-out'
@@ -17,8 +17,7 @@ import { age, NOTHING, usd } from '../kit/words'
 /** The ranking for a job; the exit code also reports a plan without any place. */
 export async function findPlan(cli: Cli, submission: Submission, explain?: string): Promise<PlanAnswer> {
   const found = await clientPlan.findPlan(cli.context(), submission, explain)
-  if (found.whyHere !== undefined)
-    cli.out.note(`${found.whyHere} ${PLANNED_HERE}`)
+  if (found.whyHere !== undefined) cli.out.note(`${found.whyHere} ${PLANNED_HERE}`)
   for (const warning of absentInWords(found.plan, submission.spec)) cli.out.warn(cli.asCalled(warning))
   if (found.plan.placements.length === 0) cli.exitCode = EXIT_CODES.capacity
   return found
@@ -30,7 +29,7 @@ export function notesOf({ plan, whyHere }: PlanAnswer, submission: Submission): 
     ...(whyHere === undefined ? [] : [`${whyHere} ${PLANNED_HERE}`]),
     ...absentInWords(plan, submission.spec),
     ...(plan.placements.length === 0 && plan.named !== undefined ? [namedInWords(plan.named)] : []),
-    ...(plan.placements.length === 0 ? [] : assumptionsOf(plan)),
+    ...(plan.placements.length === 0 ? [] : [...assumptionsOf(plan), ...openReservationsOf(plan)]),
   ]
 }
 
@@ -102,7 +101,7 @@ export function showPlan(
       if (sentences.length > 0) out.line(title)
       for (const sentence of sentences) out.prose(`  ${sentence}`, REASON_INDENT)
     }
-    for (const line of assumptionsOf(plan)) out.prose(line)
+    for (const line of [...assumptionsOf(plan), ...openReservationsOf(plan)]) out.prose(line)
   }
   if (relaxations.length > 0) out.line()
   for (const { sentence } of relaxations) out.prose(`${sentence}.`)
@@ -183,6 +182,12 @@ function assumptionsOf({ isDurationAssumed, assumedAccelerator, leftShare }: Pla
   if (leftShare !== undefined && leftShare < 1)
     lines.push(`Cost and time are for the ${Math.round(leftShare * 100)} % of the work that is left.`)
   return lines
+}
+
+/** What the places mean for owners of reservations that the provider fills by itself, each once. */
+function openReservationsOf({ placements }: PlanReport): string[] {
+  const words = placements.flatMap(({ offer }) => openReservationInWords(offer) ?? [])
+  return [...new Set(words)].map((each) => `${each.charAt(0).toUpperCase()}${each.slice(1)}.`)
 }
 
 function rowOf(

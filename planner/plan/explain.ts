@@ -1,7 +1,13 @@
 import type { Capabilities } from '../../core/capabilities'
 import type { JobSpec } from '../../core/job/job'
 import { formatUsd } from '../../core/money/money'
-import { isInterruptible, priceInWords, signInEndInWords, type Offer } from '../../core/offer'
+import {
+  isInterruptible,
+  openReservationInWords,
+  priceInWords,
+  signInEndInWords,
+  type Offer,
+} from '../../core/offer'
 import {
   groupRejections,
   rejectionsInWords,
@@ -37,7 +43,7 @@ export function reasonsFor(offer: Offer, { spec }: Pick<WorkTerms, 'spec'>, expe
     formatShape(offer.shape),
     howBought(offer),
     ...(offer.stillBilled === undefined ? [] : [`still billed when off: ${offer.stillBilled}`]),
-    ...(offer.note === undefined ? [] : [offer.note]),
+    ...[offer.note, openReservationInWords(offer)].filter((words) => words !== undefined),
   ].concat(
     spec.durationMs === undefined && price > 0 ? [`the job gives no duration: ${assumed} is assumed`] : [],
   )

@@ -5,6 +5,7 @@ import type { Image, MachineType, Reservation, Subnet } from '../sdk/api'
 import { besidePrice } from './disks-and-addresses'
 import type { Host } from '../host'
 import type { Price } from './market'
+import { freeIn } from './reservations'
 import { reservedFacts } from './reserved-offers'
 import { planNote } from '../check/free-plan'
 import { BILLED_AT_LEAST_MS } from './prices'
@@ -35,13 +36,14 @@ export async function offers(
   const usable = types.filter((type) => whyUnusable(type, host.config) === undefined)
   const held = holding(usable, request)
   const images = await imagesFor(host, { types: held, pins }, signal)
-  const [plan, onDemand, diskUsdPerGiBMonth, spot, quotas, reserved] = await Promise.all([
+  const [plan, onDemand, diskUsdPerGiBMonth, spot, quotas, reserved, open] = await Promise.all([
     host.market.plan(signal),
     host.market.onDemand(signal),
     host.market.diskUsdPerGiBMonth(signal),
     host.config.hasSpot ? host.market.spot(signal) : undefined,
     quotasFor(host, held, signal),
     host.reservations.usable(signal),
+    host.reservations.open(signal),
   ])
   const found: Offer[] = []
   for (const type of held) {
@@ -66,7 +68,23 @@ export async function offers(
         const facts = { availability, ...prices }
         const limit = capacityType === 'spot' ? { priceMaxMicroUsdPerHour: dearest } : {}
         const notes = [note, price.note]
-        found.push(offerOf({ ...facts, ...limit, type, capacityType, zone, diskGiB, notes, data, pins }))
+        const left = open.find((one) => one.type === type.name && one.zone === zone)
+        const leavesOpen = capacityType === 'on-demand' &&
+          left && { reservationId: left.id, free: freeIn(left) }
+        found.push(
+          offerOf({
+            ...facts,
+            ...limit,
+            ...(leavesOpen && { leavesOpen }),
+            type,
+            capacityType,
+            zone,
+            diskGiB,
+            notes,
+            data,
+            pins,
+          }),
+        )
       }
     }
     for (const reservation of reserved?.value.filter((one) => one.type === type.name) ?? []) {

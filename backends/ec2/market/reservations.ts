@@ -11,6 +11,8 @@ import { TAGS } from '../tags'
 export interface Reservations {
   /** Current and future reservations for our machines; nothing if they cannot be read. */
   usable(signal: AbortSignal): Promise<{ value: Reservation[]; readAtMs: number } | undefined>
+  /** Reservations with free places that EC2 fills with on-demand machines by itself; none if they cannot be read, or are never used. */
+  open(signal: AbortSignal): Promise<Reservation[]>
   /** Returns when the provider begins to end the machines of each block, by its id; unreadable ones are omitted. */
   cutOffs(signal: AbortSignal): Promise<ReadonlyMap<string, number>>
   /** The current state of a reservation, read anew; `undefined` without one of that id. Throws. */
@@ -69,6 +71,11 @@ export function createReservations({
       const known = await now.soon(PATIENCE_MS, signal)
       return known && { ...known, value: known.value.filter((one) => isUsable(one, { config, deployment })) }
     },
+    open: async (signal) => {
+      if (config.reservations === 'none') return []
+      const known = (await now.soon(PATIENCE_MS, signal))?.value ?? []
+      return known.filter((one) => isOpen(one) && freeIn(one) > 0 && whyUnfit(one) === undefined)
+    },
     cutOffs: async (signal) => {
       const known = (await lately.soon(PATIENCE_MS, signal))?.value ?? []
       return new Map(
@@ -85,6 +92,11 @@ export function createReservations({
 /** Number of machines that a launch can get now: "available" and "free" in every table and document. */
 export function freeIn({ state, free }: Pick<Reservation, 'state' | 'free'>): number {
   return state === 'active' ? free : 0
+}
+
+/** Whether EC2 gives the places of a reservation to any matching machine that names none. */
+export function isOpen({ matching }: Pick<Reservation, 'matching'>): boolean {
+  return matching === 'open'
 }
 
 /** A list of ids is about reservations of others: what this deployment has bought is always used. */

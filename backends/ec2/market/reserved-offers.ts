@@ -5,7 +5,7 @@ import type { MachineType, Reservation } from '../sdk/api'
 import type { Host } from '../host'
 import { TAGS } from '../tags'
 import type { Price } from './market'
-import { cutOffOf, freeIn, isForNaming } from './reservations'
+import { cutOffOf, freeIn, isForNaming, isOpen } from './reservations'
 
 /** Properties that only offers of a reservation have. */
 export type ReservedFacts = Pick<
@@ -59,6 +59,7 @@ export function reservedFacts(
       idleMicroUsdPerHour: microUsdPerHour,
       startsAtMs: isToCome ? startsAtMs : undefined,
       endsAtMs,
+      isOpen: isOpen(reservation) || undefined,
       intent: intentOf(host, reservation),
       isForNaming:
         isForNaming(reservation, { config: host.config, deployment: host.deps.deployment }) || undefined,

@@ -304,6 +304,36 @@ describe('a launch into what is reserved', () => {
   })
 })
 
+describe('a reservation that EC2 fills by itself', () => {
+  const leaving = async (): Promise<unknown[]> =>
+    (await backend.offers({}, patiently())).flatMap(({ capacityType, type, place, leavesOpen }) =>
+      leavesOpen === undefined
+        ? []
+        : [[capacityType, type, place, leavesOpen.reservationId, leavesOpen.free]],
+    )
+
+  it('is named by the on-demand offers that leave it alone, and by its own', async () => {
+    expect(await leaving()).toEqual([])
+    change(ON_DEMAND_RESERVATION, { matching: 'open' })
+    backend = made()
+    expect(await leaving()).toEqual([['on-demand', 'g5.xlarge', 'us-east-1b', ON_DEMAND_RESERVATION, 4]])
+    expect((await only(ON_DEMAND_RESERVATION)).reservation).toMatchObject({ isOpen: true })
+    expect((await only(BLOCK)).reservation).not.toHaveProperty('isOpen', true)
+  })
+
+  it.each<[string, Partial<Reservation>, Partial<Ec2Config>, number]>([
+    ['also where the deployment lists others', {}, { reservations: ['cr-0'] }, 1],
+    ['not where it is full', { free: 0 }, {}, 0],
+    ['not where it has not begun', { state: 'scheduled' }, {}, 0],
+    ['not where it is for Windows', { platform: 'Windows' }, {}, 0],
+    ['not where the deployment uses no reservation', {}, { reservations: 'none' }, 0],
+  ])('is named %s', async (_, more, config, count) => {
+    change(ON_DEMAND_RESERVATION, { matching: 'open', ...more })
+    backend = made(config)
+    expect(await leaving()).toHaveLength(count)
+  })
+})
+
 describe('a machine in a block', () => {
   it('can be used for longer once more of the block was bought', async () => {
     const outcome = await backend.launch(await h.order(), patiently())

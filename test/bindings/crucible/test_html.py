@@ -35,6 +35,12 @@ def planned(**more):
 
 
 class TestHtml(unittest.TestCase):
+    def test_a_plan_warns_of_every_note(self):
+        plan = planned(warnings=["No checkpoint."], notes=["An A100 is assumed."])
+        self.assertEqual(plan.warnings, ("No checkpoint.", "An A100 is assumed."))
+        self.assertIn("An A100 is assumed.", html.plan(plan))
+        self.assertEqual(planned().warnings, ())
+
     def test_no_view_has_markup_of_a_job(self):
         last = {"id": "i", "step": 5, "attempt": 1}
         status = status_of(

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
 import { Output } from '../../../cli/kit/output'
-import { showPlan } from '../../../cli/job/planning'
+import { notesOf, showPlan } from '../../../cli/job/planning'
 import type { Forecast } from '../../../core/job/forecast'
 import { offerKey, type Offer } from '../../../core/offer'
 import { groupRejections, type Placement, type PlanReport } from '../../../core/job/plan'
 import { DAY_MS, SECOND_MS } from '../../../core/time/time'
-import { NOW, OFFER } from '../../client/world'
+import { NOW, OFFER, SPEC } from '../../client/world'
 import { Paper } from '../outside'
 
 function placed(offer: Partial<Offer>): Placement {
@@ -31,24 +31,62 @@ const FORECAST: Forecast = {
   drivers: { cost: ['duration'], finish: ['duration', 'wait'] },
 }
 
+const REPORT: PlanReport = {
+  prospect: { kind: 'place' },
+  placements: [],
+  others: [],
+  othersTotal: 0,
+  rejections: [],
+  silentBackends: [],
+  relaxations: [],
+  isDurationAssumed: false,
+}
+
 /** The lines that a plan is shown in. */
 function shown(plan: Partial<PlanReport>, isAll = false): string[] {
   const stdout = new Paper()
   const out = new Output({ stdout, stderr: new Paper(), isJson: false, isColourWanted: false })
-  const whole: PlanReport = {
-    prospect: { kind: 'place' },
-    placements: [],
-    others: [],
-    othersTotal: 0,
-    rejections: [],
-    silentBackends: [],
-    relaxations: [],
-    isDurationAssumed: false,
-    ...plan,
-  }
-  showPlan(out, whole, { nowMs: NOW, isAll })
+  showPlan(out, { ...REPORT, ...plan }, { nowMs: NOW, isAll })
   return stdout.text.trimEnd().split('\n')
 }
+
+describe('the notes of a plan for programs', () => {
+  const spec = { ...SPEC, backends: [{ backend: 'local' }, { backend: 'lambda' }] }
+
+  it.each<[string, Partial<PlanReport>, RegExp]>([
+    ['an assumed GPU', { placements: [placed({})], assumedAccelerator: 'A100' }, /training on the A100/],
+    ['an assumed duration', { placements: [placed({})], isDurationAssumed: true }, /assume one hour/],
+    ['the work that is left', { placements: [placed({})], leftShare: 0.4 }, /40 % of the work/],
+    ['a reservation that is over', { named: { state: 'over' } }, /reservation that the job names is over/],
+    ['a missing backend', { absentBackends: ['lambda'] }, /has no backend lambda/],
+    [
+      'an open reservation that stays free',
+      { placements: [placed({ leavesOpen: { reservationId: 'cr-1', free: 2 } })] },
+      /^The reservation cr-1 of .* is open, and 2 of its places are free: .* owner keeps paying/,
+    ],
+    [
+      'an open reservation that a job uses',
+      {
+        placements: [
+          placed({
+            reservationId: 'cr-1',
+            reservation: { free: 1, total: 2, idleMicroUsdPerHour: 1, isOpen: true },
+          }),
+        ],
+      },
+      /^The reservation cr-1 is open: /,
+    ],
+  ])('have %s, as people see it', (_, plan, words) => {
+    const notes = notesOf({ plan: { ...REPORT, ...plan }, plannedBy: 'worker' }, { spec })
+    expect(notes).toEqual([expect.stringMatching(words)])
+    if (plan.absentBackends === undefined) expect(shown(plan).join(' ')).toContain(notes[0])
+  })
+
+  it('have the reason for a plan of this terminal', () => {
+    const [note] = notesOf({ plan: REPORT, plannedBy: 'here', whyHere: 'No worker answers.' }, { spec })
+    expect(note).toBe('No worker answers. Planned here, with the settings of this terminal.')
+  })
+})
 
 describe('a plan for people', () => {
   it('without a place says what is known of the reservation that the job names', () => {
