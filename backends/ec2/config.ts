@@ -213,7 +213,7 @@ export function accountOptions<T extends { region?: string }>(
 }
 
 const parseRegion: Parser<string> = (text) =>
-  /^[a-z]{2}(?:-[a-z]+)+-\d$/.test(text) ? text : new Complaint('write a Region, such as us-east-1')
+  /^[a-z]{2,4}(?:-[a-z]+)+-\d$/.test(text) ? text : new Complaint('write a Region, such as us-east-1')
 
 const parseRegions: Parser<string[]> = (text) => {
   const regions = [...new Set(listOf(text))]

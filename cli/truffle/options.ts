@@ -140,7 +140,7 @@ export function addShared(command: Command, { hasTerraform = false } = {}): Comm
     .option('--no-emoji', 'no emoji')
 }
 
-const REGION = /^[a-z]{2}(?:-[a-z]+)+-\d+$/
+const REGION = /^[a-z]{2,4}(?:-[a-z]+)+-\d+$/
 
 /** The Regions that a command asks, each once. */
 export function regionsOf({
@@ -151,7 +151,7 @@ export function regionsOf({
   if (named.length === 0 || (named.length === 1 && named[0] === 'all')) return 'all'
   for (const name of named) {
     if (REGION.test(name)) continue
-    const [, ofZone] = /^([a-z]{2}(?:-[a-z]+)+-\d+)(?!\d)[a-z0-9-]+$/.exec(name) ?? []
+    const [, ofZone] = /^([a-z]{2,4}(?:-[a-z]+)+-\d+)(?!\d)[a-z0-9-]+$/.exec(name) ?? []
     throw new CrucibleError('usage', `"${name}" is not a Region.`, {
       hint:
         ofZone === undefined

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { Inquiry, KeptAnswers, type RegionAnswers, type Unanswered } from '../../backends/ec2/capacity'
 import type { RegionApi } from '../../backends/ec2/capacity'
+import { partitionOf, PUBLIC_PARTITION } from '../../network/partitions'
 import { homeOf } from '../../storage/home'
 import { EXIT_CODES, type ErrorKind } from '../../client/errors'
 import { Cli, type Outside } from '../cli'
@@ -106,9 +107,10 @@ export class Session {
 /** Commands that ask no account. */
 const OF_NO_ACCOUNT: readonly string[] = ['advise', 'completion', 'version']
 
-/** The partitions of China and of the US government know nothing of the others. */
+/** The other partitions know nothing of the public cloud. */
 function defaultHome(regions: readonly string[] | 'all'): string {
-  const apart = regions === 'all' ? undefined : regions.find((region) => /^(?:cn|us-gov)-/.test(region))
+  const apart =
+    regions === 'all' ? undefined : regions.find((region) => partitionOf(region).name !== PUBLIC_PARTITION)
   return apart ?? 'us-east-1'
 }
 

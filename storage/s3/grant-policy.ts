@@ -1,4 +1,5 @@
 import { CHECKPOINT_STEP_DIGITS } from '../../core/job/checkpoint'
+import { partitionOf } from '../../network/partitions'
 import { layout } from '../layout'
 import type { S3Place } from './place'
 
@@ -16,7 +17,9 @@ export function grantPolicy(
   place: S3Place,
   { jobId, attempt }: { jobId: string; attempt: number },
 ): { Version: string; Statement: object[] } {
-  const bucket = `arn:${partitionOf(place)}:s3:::${place.bucket}`
+  // Other servers write the ARNs of the public cloud.
+  const { name } = partitionOf(place.endpoint === undefined ? (place.region ?? '') : '')
+  const bucket = `arn:${name}:s3:::${place.bucket}`
   const prefix = literal(place.prefix)
   const at = (key: string): string => `${bucket}/${prefix}${key}`
   const own = [
@@ -50,10 +53,4 @@ export function grantPolicy(
 /** Escapes the wildcards and variables of policies. */
 function literal(text: string): string {
   return text.replace(/[*?$]/g, (each) => `\${${each}}`)
-}
-
-function partitionOf({ region = '', endpoint }: S3Place): string {
-  if (endpoint !== undefined) return 'aws'
-  if (region.startsWith('cn-')) return 'aws-cn'
-  return region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws'
 }

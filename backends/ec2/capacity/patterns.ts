@@ -18,7 +18,7 @@ const NAME = /^[a-z0-9*?.-]+$/
 /** `p5`, `g6e`, `u7i-12tb`: a family without a size. */
 const FAMILY = /^[a-z]+\d[a-z0-9]*(?:-[a-z0-9]+)*$/
 
-const PLACE = /^[a-z]{2}(?:-gov)?-(?:north|south|east|west|central)[a-z]*-\d[a-z]?$/
+const PLACE = /^[a-z]{2,4}(?:-gov|-[a-z]{2})?-(?:north|south|east|west|central)[a-z]*-\d[a-z]?$/
 
 /** Reads a type (`p5.48xlarge`), a family (`p5`), a glob (`g6*.xlarge`), a regular expression (`^p[45]`) or an accelerator (`H100`). */
 export function parsePattern(given: string): TypePattern {

@@ -1,3 +1,4 @@
+import { arnIn } from '../../../network/partitions'
 import type { CallContext, Problem } from '../../backend'
 import { checkClock, checkSpotRole, checkTypes } from './account'
 import { checkBuyer } from './buyer'
@@ -134,12 +135,12 @@ async function checkPermissions(
 
 /** Returns the name of the profile's role. Most have the profile's name; another check reports a missing permission to read it. */
 async function machineRoleArn(
-  { api, config: { profile } }: Host,
+  { api, config: { profile, region } }: Host,
   account: string,
   signal: AbortSignal,
 ): Promise<string> {
   const found = await api.account.profile(profile, signal).catch(() => undefined)
-  return found?.roleArn ?? `arn:aws:iam::${account}:role/${found?.roleName ?? profile}`
+  return found?.roleArn ?? arnIn(region, `iam::${account}:role/${found?.roleName ?? profile}`)
 }
 
 /** Returns the bucket if policies of this account apply to it; a non-AWS server's is excluded. */
@@ -162,7 +163,7 @@ async function principalOf({ api }: Host, arn: string, signal: AbortSignal): Pro
 }
 
 async function checkProfile(host: Host, signal: AbortSignal): Promise<Problem[]> {
-  const { profile } = host.config
+  const { profile, region } = host.config
   const found = await host.api.account.profile(profile, signal)
   if (found?.roleName === undefined) {
     return [
@@ -183,7 +184,7 @@ async function checkProfile(host: Host, signal: AbortSignal): Promise<Problem[]>
     {
       severity: 'warning',
       message: `the role ${found.roleName} of the machines seems to have no policy for the SSM agent`,
-      remedy: `Run: aws iam attach-role-policy --role-name ${found.roleName} --policy-arn arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore`,
+      remedy: `Run: aws iam attach-role-policy --role-name ${found.roleName} --policy-arn ${arnIn(region, 'iam::aws:policy/AmazonSSMManagedInstanceCore')}`,
     },
   ]
 }

@@ -1,3 +1,4 @@
+import { arnIn } from '../../../network/partitions'
 import type { Problem } from '../../backend'
 import { ec2Error } from '../errors'
 import type { Host } from '../host'
@@ -18,7 +19,7 @@ export async function checkStoreRights(
   // The existence of a profile with a role is a separate check.
   const profile = await api.account.profile(config.profile, signal).catch(() => undefined)
   if (bucket === undefined || profile?.roleName === undefined) return []
-  const { roleName, roleArn = `arn:aws:iam::${account}:role/${roleName}` } = profile
+  const { roleName, roleArn = arnIn(config.region, `iam::${account}:role/${roleName}`) } = profile
   const needed = STORE_PERMISSIONS.filter(({ isOptional }) => isOptional !== true)
   const { region, profile: machineProfile } = config
   const facts: PolicyFacts = { account, region, bucket, machineRoleArn: roleArn, machineProfile }

@@ -1,4 +1,5 @@
 import type { AccountPart, AccountSetup, AccountRequest, Step, Survey, Work } from '../../account'
+import { partitionOf, PUBLIC_PARTITION } from '../../../network/partitions'
 import { listOf } from '../../settings'
 import { BackendError } from '../../errors'
 import { ec2Error, invalid } from '../errors'
@@ -15,9 +16,7 @@ import { terraformFiles } from './terraform'
 
 const PREFIX = /^[a-z][a-z0-9-]{0,30}[a-z0-9]$/
 const BUCKET = /^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/
-/** China, GovCloud, and Regions without Internet access. */
-const OTHER_PARTITION = /^(?:cn|us-gov|us-iso\w*|eu-iso\w*)-/
-const REGION = /^[a-z]{2}(?:-[a-z]+)+-\d$/
+const REGION = /^[a-z]{2,4}(?:-[a-z]+)+-\d$/
 
 export interface SetupOptions extends AccountRequest {
   /** Servers that replace AWS. */
@@ -118,9 +117,10 @@ function checked(options: SetupOptions): SetupRequest {
   for (const each of regions) {
     if (!REGION.test(each))
       throw invalid(`Unknown Region "${each}"`, 'Write Regions such as us-east-1,us-west-2.')
-    if (OTHER_PARTITION.test(each))
+    const { name, description = 'a Region' } = partitionOf(each)
+    if (name !== PUBLIC_PARTITION)
       throw invalid(
-        `${each} belongs to a part of AWS with other names of resources, which set-up does not know`,
+        `${each} (${description}) is in the partition ${name}, which set-up does not support`,
         'Choose another Region, or create what docs/reference/aws-account.md lists yourself.',
       )
   }

@@ -1,5 +1,6 @@
 /** Steps of a removal in addition to the deletion of the stack. */
 import * as ec2 from '@aws-sdk/client-ec2'
+import { arnIn } from '../../../network/partitions'
 import type { AccountPart, Obstacle, Step, Work } from '../../account'
 import { call } from '../sdk/errors'
 import { TAGS } from '../tags'
@@ -105,7 +106,7 @@ async function machinesOf({
   prefix,
   ...site
 }: RegionSetup): Promise<ec2.Instance[]> {
-  const profile = `arn:aws:iam::${account}:instance-profile/${roleName(prefix, 'machine')}`
+  const profile = arnIn(site.region, `iam::${account}:instance-profile/${roleName(prefix, 'machine')}`)
   const groups = site.resources.flatMap(({ ResourceType, PhysicalResourceId }) =>
     ResourceType === 'AWS::EC2::SecurityGroup' ? PhysicalResourceId : [],
   )

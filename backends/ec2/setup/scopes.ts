@@ -1,3 +1,4 @@
+import { arnIn } from '../../../network/partitions'
 import { TAGS } from '../tags'
 
 /** Resources and conditions that a permission covers. */
@@ -50,7 +51,7 @@ type Ask = (facts: PolicyFacts) => Probe
 const ec2 =
   (name: string, context: (facts: PolicyFacts) => Record<string, string>): Ask =>
   (facts) => ({
-    resource: `arn:aws:ec2:${facts.region}:${facts.account}:${name}`,
+    resource: arnIn(facts.region, `ec2:${facts.region}:${facts.account}:${name}`),
     context: { 'aws:RequestedRegion': facts.region, ...context(facts) },
   })
 
@@ -66,7 +67,7 @@ const creating = (action: string) => (): Record<string, string> => ({ 'ec2:Creat
 const provided =
   (name: string): Ask =>
   ({ region }) => ({
-    resource: `arn:aws:ssm:${region}::${name}`,
+    resource: arnIn(region, `ssm:${region}::${name}`),
     context: { 'aws:RequestedRegion': region },
   })
 
@@ -91,10 +92,10 @@ export const PROBES: Readonly<Record<Scope, Ask>> = {
   'pass-machine-role': named(({ machineRoleArn }) => machineRoleArn, {
     'iam:PassedToService': 'ec2.amazonaws.com',
   }),
-  'machine-profile': named(
-    ({ account, machineProfile }) => `arn:aws:iam::${account}:instance-profile/${machineProfile}`,
+  'machine-profile': named(({ region, account, machineProfile }) =>
+    arnIn(region, `iam::${account}:instance-profile/${machineProfile}`),
   ),
-  'spot-role': named(({ account }) => `arn:aws:iam::${account}:role/${SPOT_ROLE_PATH}`),
-  store: named(({ bucket }) => `arn:aws:s3:::${bucket}`, { 's3:prefix': 'jobs/' }),
-  'store-objects': named(({ bucket }) => `arn:aws:s3:::${bucket}/jobs/any`),
+  'spot-role': named(({ region, account }) => arnIn(region, `iam::${account}:role/${SPOT_ROLE_PATH}`)),
+  store: named(({ region, bucket }) => arnIn(region, `s3:::${bucket}`), { 's3:prefix': 'jobs/' }),
+  'store-objects': named(({ region, bucket }) => arnIn(region, `s3:::${bucket}/jobs/any`)),
 }

@@ -1,3 +1,4 @@
+import { arnIn } from '../../../network/partitions'
 import { roleName, type Place, type RoleOf, type RegionSetup } from './site'
 
 /** The environment that client and workers need to use an account after set-up. What is not created yet is left out. */
@@ -25,6 +26,6 @@ export function settingsOf({ sites, letsWorkersBuy }: Place): Record<string, str
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== ''))
 }
 
-function roleArn({ account, prefix, parameters }: RegionSetup, of: RoleOf): string {
-  return `arn:aws:iam::${account}:role${parameters['RolePath'] ?? '/'}${roleName(prefix, of)}`
+function roleArn({ region, account, prefix, parameters }: RegionSetup, of: RoleOf): string {
+  return arnIn(region, `iam::${account}:role${parameters['RolePath'] ?? '/'}${roleName(prefix, of)}`)
 }

@@ -96,7 +96,7 @@ async function az(session: Session, given: string[], options: Options): Promise<
 function regionsOfZones(options: Options): Options {
   const { az: zones, regions, region } = options
   if (zones === undefined || regions !== undefined || region !== undefined) return options
-  const named = zones.flatMap((zone) => /^[a-z]{2}(?:-[a-z]+)+-\d+/.exec(zone)?.[0] ?? [])
+  const named = zones.flatMap((zone) => /^[a-z]{2,4}(?:-[a-z]+)+-\d+/.exec(zone)?.[0] ?? [])
   return named.length === 0 ? options : { ...options, regions: named }
 }
 

@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 
 from ..clock import Clock
 from ..store.base import StoreError
+from ..store.s3.place import domain_of
 from ..store.s3.sigv4 import Credentials, Request, signed_headers
 
-_HOST = re.compile(r"\d{12}\.dkr[.-]ecr(?:-fips)?\.([a-z0-9-]+)\.(amazonaws\.com(?:\.cn)?|on\.aws)")
+_HOST = re.compile(r"\d{12}\.dkr[.-]ecr(?:-fips)?\.([a-z0-9-]+)\.(amazonaws\.com(?:\.cn)?|amazonaws\.eu|on\.aws)")
 _TARGET = "AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken"
 _TIMEOUT_SECONDS = 15.0
 _ANSWER_BYTES_MAX = 256 * 1024
@@ -38,10 +39,9 @@ def ask_for_login(
     registry: str, credentials: Callable[[], Credentials], environment: Mapping[str, str], clock: Clock
 ) -> Login:
     """Raises `Refused`, and `OSError` without an answer."""
-    region, suffix = _HOST.fullmatch(registry).groups()
-    domain = suffix if suffix.startswith("amazonaws") else "amazonaws.com"
+    region = _HOST.fullmatch(registry).group(1)
     named = environment.get("AWS_ENDPOINT_URL_ECR") or environment.get("AWS_ENDPOINT_URL")
-    url = urlsplit(named or "https://api.ecr.%s.%s" % (region, domain))
+    url = urlsplit(named or "https://api.ecr.%s.%s" % (region, domain_of(region)))
     body = b"{}"
     headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": _TARGET}
     request = Request("POST", url.netloc, "/", (), headers, hashlib.sha256(body).hexdigest())

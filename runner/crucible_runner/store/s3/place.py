@@ -11,6 +11,9 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,62}")
 # Bucket names that are valid in a host name and match the certificate of S3.
 _HOST_LABEL = re.compile(r"[a-z0-9][a-z0-9-]*[a-z0-9]")
 
+# Domains of partitions other than those of `amazonaws.com`, by the first part of their Regions' names.
+_DOMAINS = {"cn": "amazonaws.com.cn", "eusc": "amazonaws.eu"}
+
 
 class Base(NamedTuple):
     """The server of a bucket, and the bucket's path on it."""
@@ -33,13 +36,17 @@ class StorePlace(NamedTuple):
     """A server other than AWS, such as `http://127.0.0.1:9000`."""
 
 
+def domain_of(region: str) -> str:
+    """Returns the domain of AWS's servers in a Region. A test compares it with the endpoint rules of AWS's SDK."""
+    return _DOMAINS.get(region.split("-")[0], "amazonaws.com")
+
+
 def base_of(bucket: str, region: str, endpoint: Optional[str]) -> Base:
     """Servers other than AWS get path-style requests, `/bucket/key`, which all of them understand."""
     if endpoint is not None:
         parts = urlsplit(endpoint)
         return Base(parts.scheme, parts.netloc, "%s/%s" % (parts.path.rstrip("/"), bucket))
-    suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
-    host = "s3.%s.%s" % (region, suffix)
+    host = "s3.%s.%s" % (region, domain_of(region))
     if _HOST_LABEL.fullmatch(bucket):
         return Base("https", "%s.%s" % (bucket, host), "")
     return Base("https", host, "/" + bucket)

@@ -243,8 +243,13 @@ describe('set-up of an account', () => {
   it.each([
     [{ region: '' }, 'the Region is missing'],
     [{ region: 'us-east-1,moon' }, 'Unknown Region "moon"'],
-    [{ region: 'us-gov-west-1' }, 'belongs to a part of AWS with other names'],
-    [{ region: 'us-east-1,cn-north-1' }, 'belongs to a part of AWS with other names'],
+    [
+      { region: 'us-gov-west-1' },
+      'us-gov-west-1 (AWS GovCloud (US-West)) is in the partition aws-us-gov, which set-up does not support',
+    ],
+    [{ region: 'eusc-de-east-1' }, 'is in the partition aws-eusc'],
+    [{ region: 'us-isof-east-1' }, 'is in the partition aws-iso-f'],
+    [{ region: 'us-east-1,cn-north-1' }, 'cn-north-1 (China (Beijing)) is in the partition aws-cn'],
     [{ prefix: 'Crucible' }, 'Invalid prefix "Crucible"'],
     [{ bucket: 'My_Bucket' }, 'Invalid bucket name "My_Bucket"'],
   ])('refuses %j before it asks AWS anything', (options, message) => {
