@@ -85,15 +85,20 @@ export class DeploymentClock {
     return this.own() - this.aheadMs
   }
 
-  /** Compares this clock with the server's by the newest poll of a worker, which is a minute old at most. No answer changes nothing. */
-  async compareWith(client: Asked, namespace: string): Promise<void> {
+  /**
+   * Compares this clock with the server's by the newest poll of a worker, which is a minute old at most while a worker lives. An older one
+   * is compared exactly. No answer changes nothing.
+   */
+  async compareWith(client: Asked & Pick<Client, 'withAbortSignal'>, namespace: string): Promise<void> {
     const ask = (type: QueueType): Promise<number[]> =>
       pollTimes(client, { namespace, queue: ORCHESTRATOR_QUEUE, type })
     const times = await withLimit(client, COMPARISON_LIMIT_MS, () =>
       Promise.all([ask('workflow'), ask('activity')]),
     ).catch(() => [])
     const newestMs = Math.max(...times.flat())
-    if (Number.isFinite(newestMs)) this.#note(newestMs)
+    if (!Number.isFinite(newestMs)) return
+    if (this.#aheadOf(newestMs) === 0) this.#aheadOfServerMs = 0
+    else await this.compareExactly(client, namespace)
   }
 
   /**
@@ -119,12 +124,12 @@ export class DeploymentClock {
       if (atMs === undefined) await sleep(LOOK_EVERY_MS)
     }
     asked.abort()
-    if (atMs !== undefined) this.#note(atMs)
+    if (atMs !== undefined) this.#aheadOfServerMs = this.#aheadOf(atMs)
   }
 
-  #note(serverAtMs: number): void {
+  #aheadOf(serverAtMs: number): number {
     const aheadMs = this.own() - serverAtMs
-    this.#aheadOfServerMs = aheadMs >= -CLOCK_SLACK_MS && aheadMs <= TOLERANCE_MS ? 0 : aheadMs
+    return aheadMs >= -CLOCK_SLACK_MS && aheadMs <= TOLERANCE_MS ? 0 : aheadMs
   }
 
   /** Reports clock skew of this computer; undefined without known skew, or if a refusal has reported it. */

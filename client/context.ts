@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type * as temporal from '@temporalio/client'
 import type { PayloadCodec } from '@temporalio/common'
 import { stampingInterceptors } from '../core/stamping'
@@ -23,6 +24,9 @@ import { CrucibleError, toCrucibleError } from './errors'
 const CONNECT_TIMEOUTS_MS = [5_000, 10_000, 15_000]
 /** Limit for probing a port: the operating system answers for a local one immediately, unless it is very busy. */
 const PROBE_TIMEOUT_MS = 5_000
+
+/** Limit on comparing the key with the store's. A bucket that hangs is asked for minutes, in which no request would be sent. */
+const KEY_CHECK_LIMIT_MS = 4_000
 
 export interface ContextOptions {
   /** Takes remarks for the person who waits. */
@@ -110,16 +114,17 @@ export class Context {
     })
   }
 
-  /** A store that does not answer stops no request to Temporal: the workers judge the key. */
+  /** A store that does not answer, or not soon, stops no request to Temporal: the workers judge the key. */
   async #ownKey(): Promise<Buffer> {
     const { secretKeyFile } = this.config.home
-    try {
-      return await openDeploymentKey(this.store, secretKeyFile)
-    } catch (error) {
-      const key = isOfStore(error) ? await readDeploymentKey(secretKeyFile) : undefined
-      if (key === undefined) throw error
-      return key
-    }
+    const key = await readDeploymentKey(secretKeyFile)
+    const opened = openDeploymentKey(this.store, secretKeyFile)
+    if (key === undefined) return opened
+    const checked = opened.catch((error: unknown) => {
+      if (isOfStore(error)) return key
+      throw error
+    })
+    return Promise.race([checked, sleep(KEY_CHECK_LIMIT_MS, key, { ref: false })])
   }
 
   async #connect(): Promise<temporal.Client> {

@@ -130,12 +130,14 @@ export function signalProblem(
 
 export function updateProblem(
   stamp: Stamp | undefined,
-  update: ReceivingRun & { name: string; updateId: string },
+  update: ReceivingRun & { name: string; updateId: string; nowMs: number },
 ): string | undefined {
   if (stamp === undefined) return UNSTAMPED
   if (stamp.kind !== 'update' || stamp.name !== update.name) return `it was signed as ${wordsOf(stamp)}`
-  const { updateId, runStartedAtMs, received } = update
-  if (stamp.updateId !== updateId || stamp.atMs < runStartedAtMs - STAMP_SLACK_MS) return SENT_AGAIN
+  const { updateId, runStartedAtMs, nowMs, received } = update
+  // A server whose clock was set back shows a time before the run's start, and clients sign with that.
+  const sinceMs = Math.min(runStartedAtMs, nowMs) - STAMP_SLACK_MS
+  if (stamp.updateId !== updateId || stamp.atMs < sinceMs) return SENT_AGAIN
   // The server answers a repeated id from memory, but only within one run.
   return received.isFromEarlierRun(updateId) ? SENT_AGAIN : undefined
 }

@@ -150,7 +150,9 @@ function openedUpdate(
   input: { args: unknown[]; name: string; updateId: string },
 ): ReturnType<typeof opened> {
   const { name, updateId } = input
-  return opened(input.args, (stamp) => updateProblem(stamp, { name, updateId, ...receiving(origin) }))
+  return opened(input.args, (stamp) =>
+    updateProblem(stamp, { name, updateId, nowMs: Date.now(), ...receiving(origin) }),
+  )
 }
 
 /** The history of this run, by ids that a reset and a replay keep. */

@@ -276,7 +276,7 @@ const PLAYS: Readonly<Record<string, Plays>> = {
   update: messageOf((run, received) =>
     updateProblem(
       { kind: 'update', name: 'drain', updateId: 'm-1', atMs: NOW_MS },
-      { ...RUN, ...run, received },
+      { ...RUN, nowMs: LATER_MS, ...run, received },
     ),
   ),
   signal: messageOf((run, received) =>

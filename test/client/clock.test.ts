@@ -4,14 +4,24 @@ import { DeploymentClock } from '../../client/clock'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import { NOW } from './world'
 
-/** A server with one worker, whose newest poll has this time. */
-function serverWith(pollAtMs: number | undefined): Pick<Client, 'workflowService' | 'withDeadline'> {
-  const pollers =
-    pollAtMs === undefined ? [] : [{ lastAccessTime: { seconds: Math.floor(pollAtMs / 1_000) } }]
+/** A server with one worker, whose newest poll has this time, and with a clock of its own. */
+function serverWith(pollAtMs: number | undefined, presentAtMs = NOW): Client {
+  const poller = (identity: string, atMs: number): object => ({
+    identity,
+    lastAccessTime: { seconds: Math.floor(atMs / SECOND_MS) },
+  })
+  const pollers = pollAtMs === undefined ? [] : [poller('worker', pollAtMs)]
   return {
     withDeadline: (_: number, call: () => Promise<unknown>) => call(),
-    workflowService: { describeTaskQueue: async () => ({ pollers }) },
-  } as unknown as Pick<Client, 'workflowService' | 'withDeadline'>
+    withAbortSignal: (_: AbortSignal, call: () => Promise<unknown>) => call(),
+    workflowService: {
+      describeTaskQueue: async () => ({ pollers }),
+      pollActivityTaskQueue: ({ identity }: { identity: string }) => {
+        pollers.push(poller(identity, presentAtMs))
+        return new Promise(() => undefined)
+      },
+    },
+  } as unknown as Client
 }
 
 const OFFS: readonly [name: string, aheadMs: number, remark: RegExp][] = [
@@ -35,6 +45,7 @@ describe('the clock of a deployment', () => {
   it.each([
     ['a poll of the last minute', NOW - 70 * SECOND_MS],
     ['a poll of a clock that is slightly ahead', NOW + 20 * SECOND_MS],
+    ['the last poll of a worker that is gone', NOW - 4 * MINUTE_MS],
     ['no worker', undefined],
   ])("is the computer's own for %s", async (_, pollAtMs) => {
     const clock = new DeploymentClock(
@@ -52,23 +63,7 @@ describe('the clock of a deployment', () => {
         () => NOW,
         () => undefined,
       )
-      let own: string | undefined
-      const pollers = (): object[] => {
-        const seconds = (atMs: number): object => ({ seconds: Math.floor(atMs / SECOND_MS) })
-        const worker = { identity: 'worker', lastAccessTime: seconds(NOW - 20 * SECOND_MS) }
-        return own === undefined ? [worker] : [worker, { identity: own, lastAccessTime: seconds(NOW + byMs) }]
-      }
-      const server = {
-        withDeadline: (_: number, call: () => Promise<unknown>) => call(),
-        withAbortSignal: (_: AbortSignal, call: () => Promise<unknown>) => call(),
-        workflowService: {
-          describeTaskQueue: async () => ({ pollers: pollers() }),
-          pollActivityTaskQueue: ({ identity }: { identity: string }) => {
-            own = identity
-            return new Promise(() => undefined)
-          },
-        },
-      } as unknown as Client
+      const server = serverWith(NOW - 20 * SECOND_MS, NOW + byMs)
       await clock.compareWith(server, 'default')
       expect(() => clock.check()).not.toThrow()
       await clock.compareExactly(server, 'default')

@@ -2,6 +2,8 @@ import { createServer as createHttp2, type Http2Server } from 'node:http2'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { Context, type ContextOptions } from '../../client/context'
+import { ensureDeploymentKey } from '../../storage/secrets'
+import { patient } from '../support/patience'
 import { ClientWorld } from './world'
 
 let world: ClientWorld
@@ -98,5 +100,19 @@ describe('a connection to the Temporal server', () => {
     await expect(new Context({ ...config, temporal }, Date.now, {}).temporal()).rejects.toMatchObject({
       hint: '`crucible dev` runs here and restarts its server: try again in a few seconds.',
     })
+  })
+})
+
+describe('a request to the Temporal server', () => {
+  it('is sent while the store, which would confirm the key, answers nothing', async () => {
+    const http2 = createHttp2()
+    answering(http2)
+    const connected = await contextTo(await listening(http2), {})
+    await ensureDeploymentKey(connected.config.home.secretKeyFile)
+    connected.store.get = () => new Promise(() => undefined)
+    const client = await connected.temporal()
+    await client.withDeadline(Date.now() + patient(10_000), () =>
+      client.workflow.getHandle('job/x').signal('retry', 1),
+    )
   })
 })

@@ -1,7 +1,10 @@
+import { execFile } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TemporalExecutable } from '../../cli/dev/temporal/resolve'
+import type { JobView } from '../../client/job/job-view'
 import type { JobResult } from '../../core/messages'
 import { processesOf } from '../chaos/machines'
 import * as commands from '../chaos/commands'
@@ -10,8 +13,8 @@ import type { Sight } from '../chaos/sight'
 import { clear, setStage, startAll, stopAll, type Product, type Stage } from '../chaos/stage'
 import { withFolder } from '../kit/folder'
 import type { Report } from '../kit/harness'
-import { MINUTE_MS } from '../../core/time/time'
-import { attemptIdOf } from '../../core/queues'
+import { HOUR_MS, MINUTE_MS } from '../../core/time/time'
+import { patient } from '../support/patience'
 import { layout } from '../../storage/layout'
 import { WallClocks, type Who } from './clocks'
 
@@ -31,6 +34,7 @@ const JOBS = [
   'waiting',
   'finishing',
   'provisioning',
+  'ordering',
   'late',
 ] as const
 type JobName = (typeof JOBS)[number]
@@ -42,6 +46,7 @@ const SLOW_MS = 4_000
 const AFTER_MS = 8_000
 const REACHED_LIMIT_MS = 30_000
 const ENDED_LIMIT_MS = 40_000
+const FOLLOWED_LIMIT_MS = 240_000
 /** A machine costs $0.40 an hour, and lives for minutes. */
 const COST_MAX_MICRO_USD = 50_000
 const WORKLOAD = join(__dirname, 'workload', 'train.py')
@@ -124,7 +129,14 @@ async function meet(play: Play, { who, byMs }: Step, story: string[]): Promise<s
   stage.seam.arm({ verb: 'launch', kind: 'slow-answer', ms: SLOW_MS })
   await begin('provisioning')
   await untilTrue(() => stage.seam.taken().length > before + 1, 'provisioning is launched', REACHED_LIMIT_MS)
+  stage.seam.arm({ verb: 'launch', kind: 'slow-request', ms: SLOW_MS })
+  await begin('ordering')
+  await untilTrue(() => stage.seam.taken().length > before + 2, 'ordering is launched', REACHED_LIMIT_MS)
 
+  const following = [
+    follow(play, ['logs', 'running', '--follow']),
+    follow(play, ['show', 'running', '--watch', '--json']),
+  ]
   for (const each of who) clocks.set(each, byMs)
   story.push(`stepped ${who.join(', ')} by ${byMs / 3_600_000} h`)
   // Temporal dispatches no task until its clock is where it was, or it is started again.
@@ -141,6 +153,7 @@ async function meet(play: Play, { who, byMs }: Step, story: string[]): Promise<s
   else breaches.push(...(await refused(play)))
   await sleep(AFTER_MS)
   breaches.push(...alive(stage, sights), ...unmoved(sights, { who, byMs }), ...(await views(play, sights)))
+  breaches.push(...(await extended(play, Date.now() + (who.includes('server') ? byMs : 0))))
   if (!isSkewed)
     await crucible(play, ['gc', '--dry-run', '--json']).catch((error: unknown) =>
       breaches.push(`gc --dry-run: ${String(error)}`),
@@ -165,24 +178,56 @@ async function meet(play: Play, { who, byMs }: Step, story: string[]): Promise<s
     story.push(`${name}: ${state} (${reason}) after ${sight.attempts().length}`)
     if (!expected.includes(state))
       breaches.push(`${name} is ${state} (${reason}): ${resultOf(sight)?.message}`)
-    if (sight.attempts().length > 1) breaches.push(`${name} had ${sight.attempts().length} attempts`)
+    // The time for an order that has not gone out is over by the server's clock: it is given up, and sent as another one.
+    const isGivenUp = name === 'ordering' && who.includes('server') && byMs > 0
+    if (sight.attempts().length > (isGivenUp ? 2 : 1))
+      breaches.push(`${name} had ${sight.attempts().length} attempts`)
     if (state !== 'open' && hasMachine(stage, name)) breaches.push(`the machine of ${name} is left`)
   }
-  breaches.push(...(await views(play, sights)))
+  breaches.push(...(await Promise.all(following)).flat(), ...(await views(play, sights)))
   return breaches
+}
+
+/** A command that follows a job to its end, which must be told and be no failure. */
+async function follow({ stage, product, clocks }: Play, args: readonly string[]): Promise<string[]> {
+  const ended = promisify(execFile)(process.execPath, [product.path('dist', 'cli', 'main.js'), ...args], {
+    env: { ...stage.settings, ...clocks.environment('client') },
+    timeout: patient(FOLLOWED_LIMIT_MS),
+    maxBuffer: 2 ** 30,
+  })
+  const words = args.join(' ')
+  return ended.then(
+    ({ stdout }) =>
+      /step 1\/|succeeded/.test(stdout) ? [] : [`${words} told no end: ${stdout.slice(-300)}`],
+    (error: unknown) => [`${words}: ${String(error)}`],
+  )
+}
+
+/** A deadline from now counts by the server's clock. */
+async function extended(play: Play, serverNowMs: number): Promise<string[]> {
+  try {
+    await crucible(play, ['extend', 'budgeted', '--deadline', '12h', '--json'])
+    const { deadlineAtMs } = JSON.parse(await crucible(play, ['show', 'budgeted', '--json'])) as JobView
+    const offMs = (deadlineAtMs ?? 0) - serverNowMs - 12 * HOUR_MS
+    return Math.abs(offMs) < 2 * MINUTE_MS ? [] : [`the deadline is off by ${offMs / MINUTE_MS} min`]
+  } catch (error) {
+    return [`extend: ${String(error)}`]
+  }
 }
 
 /** The machines of jobs that have nothing to end them. */
 function alive(stage: Stage, sights: ReadonlyMap<JobName, Sight>): string[] {
-  return (['running', 'budgeted', 'checkpointing', 'cancelled', 'provisioning'] as const).flatMap((name) => {
-    const sight = sights.get(name)!
-    if (sight.isOver) return [`${name} ended: ${resultOf(sight)?.message}`]
-    return hasMachine(stage, name) ? [] : [`the machine of ${name} is gone`]
-  })
+  return (['running', 'budgeted', 'checkpointing', 'cancelled', 'provisioning', 'ordering'] as const).flatMap(
+    (name) => {
+      const sight = sights.get(name)!
+      if (sight.isOver) return [`${name} ended: ${resultOf(sight)?.message}`]
+      return hasMachine(stage, name) ? [] : [`the machine of ${name} is gone`]
+    },
+  )
 }
 
 function hasMachine({ home }: Stage, name: JobName): boolean {
-  return processesOf(home).some(({ machine }) => machine?.startsWith(`${attemptIdOf(name, 1)}.`) === true)
+  return processesOf(home).some(({ machine }) => machine?.startsWith(`${name}-`) === true)
 }
 
 /** A submission whose signature no worker would accept is refused before anything is written. */

@@ -57,12 +57,20 @@ describe('startProblem', () => {
 })
 
 describe('updateProblem', () => {
-  const update = { name: 'migrate', updateId: 'u1', runStartedAtMs: NOW_MS, received: new Received() }
+  const run = { runStartedAtMs: NOW_MS, nowMs: NOW_MS + 2 * HOUR_MS }
+  const update = { name: 'migrate', updateId: 'u1', ...run, received: new Received() }
   const stamp = { kind: 'update', name: 'migrate', updateId: 'u1', atMs: NOW_MS + 1 } as const
   it('accepts an update once', () => {
     expect(updateProblem(stamp, update)).toBeUndefined()
     expect(updateProblem(stamp, { ...update, updateId: 'u2' })).toMatch(/second time/)
     expect(updateProblem(stamp, { ...update, runStartedAtMs: NOW_MS + 2 * HOUR_MS })).toMatch(/second time/)
+  })
+
+  it('accepts one that is dated before the run because the clock of the server was set back', () => {
+    const run = { runStartedAtMs: NOW_MS + 2 * HOUR_MS, nowMs: NOW_MS + 2 }
+    expect(updateProblem(stamp, { ...update, ...run })).toBeUndefined()
+    const older = { ...stamp, atMs: NOW_MS - 2 * HOUR_MS }
+    expect(updateProblem(older, { ...update, ...run })).toMatch(/second time/)
   })
 
   it('leaves a repeated update of one run to the server, and refuses one of an earlier run', () => {
