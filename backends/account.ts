@@ -10,6 +10,7 @@ export const ACCOUNT_FLAGS = [
   'quota',
   'with-data',
   'buyer',
+  'boundary',
 ] as const
 export type AccountFlag = (typeof ACCOUNT_FLAGS)[number]
 
@@ -25,6 +26,8 @@ export interface AccountRequest {
   hasOwnNetwork: boolean
   /** Whether workers may buy capacity in advance; unchanged if missing. */
   letsWorkersBuy?: boolean
+  /** The policy that bounds the permissions of all roles; unchanged if missing. */
+  boundary?: string
 }
 
 /** A resource that the account needs. */

@@ -212,7 +212,7 @@ function refusalOf(signIn: SignIn, code: string): Explanation {
   const option_ = option(profile)
   const remedy =
     kind === 'environment'
-      ? 'Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to valid keys; `aws sts get-caller-identity` tests them.'
+      ? 'Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to valid keys, or AWS_PROFILE; `aws sts get-caller-identity` tests them.'
       : kind === 'keys' || kind === 'none'
         ? `Run \`aws configure${option_}\` with valid keys; \`aws sts get-caller-identity${option_}\` tests them.`
         : renewalOf(signIn)

@@ -46,11 +46,15 @@ export async function checkBuyer(
     deployment: deps.deployment,
   }
   const asked = probesOf(BUYER_PERMISSIONS, facts)
-  const denied = await Promise.all(asked.map((wish) => api.account.deniedActions(buyerRole, wish, signal)))
-  const lacking = [...new Set(denied.flat())]
+  const answers = await Promise.all(asked.map((wish) => api.account.deniedActions(buyerRole, wish, signal)))
+  const denied = answers.flat()
+  const lacking = [...new Set(denied.map(({ action }) => action))]
   if (lacking.length === 0) return []
   const more = lacking.length > NAMED_MAX ? ` and ${lacking.length - NAMED_MAX} more` : ''
-  return [notPermitted(`the role ${buyerRole} lacks ${lacking.slice(0, NAMED_MAX).join(', ')}${more}`)]
+  const why = denied.some(({ isOfBoundary }) => isOfBoundary)
+    ? ', which its permissions boundary does not allow'
+    : ''
+  return [notPermitted(`the role ${buyerRole} lacks ${lacking.slice(0, NAMED_MAX).join(', ')}${more}${why}`)]
 }
 
 function notPermitted(message: string): Problem {

@@ -119,8 +119,16 @@ async function checkPermissions(
     const asked = probesOf(wanted, facts).map((wish) =>
       host.api.account.deniedActions(principal, wish, signal),
     )
-    const denied = new Set((await Promise.all(asked)).flat())
-    return [...denied].map((action) => denial(`${arn} lacks permission for ${action}`, action))
+    const denied = (await Promise.all(asked)).flat()
+    const bounded = new Set(denied.filter(({ isOfBoundary }) => isOfBoundary).map(({ action }) => action))
+    return [...new Set(denied.map(({ action }) => action))].map((action) =>
+      bounded.has(action)
+        ? {
+            ...denial(`the permissions boundary of ${arn} does not allow ${action}`, action),
+            remedy: `Allow ${action} in that boundary: aws iam get-role --role-name NAME, or get-user, shows it.`,
+          }
+        : denial(`${arn} lacks permission for ${action}`, action),
+    )
   } catch (error) {
     const { message } = ec2Error(error).failure
     return [

@@ -31,7 +31,9 @@ export async function checkStoreRights(
             api.account.deniedActions(roleArn, wish, signal),
           ),
         )
-      ).flat(),
+      )
+        .flat()
+        .map(({ action }) => action),
     )
     if (!config.hasGrants) return denied.size === 0 ? [] : [lacking(roleName, [...denied])]
     const allowed = STORE_PERMISSIONS.map(({ action }) => action).filter((action) => !denied.has(action))

@@ -9,10 +9,11 @@ import { DeleteObjectCommand, HeadBucketCommand, PutObjectCommand, type S3Client
 import type { ServiceQuotasClient } from '@aws-sdk/client-service-quotas'
 import { GetParameterCommand, type SSMClient } from '@aws-sdk/client-ssm'
 import { GetCallerIdentityCommand, type STSClient } from '@aws-sdk/client-sts'
-import type { AccountApi, Bucket } from './api'
+import type { AccountApi, Bucket, DeniedAction } from './api'
 import { call } from './errors'
 import { readPlan } from './plan'
 import { readQuota, readQuotaRequests } from './quota-calls'
+import { contextOf } from './simulation'
 
 interface AccountClients {
   sts: STSClient
@@ -32,24 +33,25 @@ export function createAccountApi({ sts, iam, quotas, ssm, s3Of, endpoint }: Acco
     quotaRequests: (signal) => readQuotaRequests({ client: quotas, signal }),
     deniedActions: (arn, { actions, probe: { resource, context } }, signal) =>
       call(signal, async () => {
-        const denied: string[] = []
+        const denied: DeniedAction[] = []
         const pages = paginateSimulatePrincipalPolicy(
           { client: iam },
           {
             PolicySourceArn: arn,
             ActionNames: actions,
             ResourceArns: [resource],
-            ContextEntries: Object.entries(context).map(([ContextKeyName, value]) => ({
-              ContextKeyName,
-              ContextKeyType: 'string',
-              ContextKeyValues: [value],
-            })),
+            ContextEntries: contextOf(context),
           },
           { abortSignal: signal },
         )
         for await (const { EvaluationResults } of pages) {
-          for (const { EvalActionName, EvalDecision } of EvaluationResults ?? [])
-            if (EvalDecision !== 'allowed') denied.push(EvalActionName ?? '')
+          for (const {
+            EvalActionName: action = '',
+            EvalDecision,
+            PermissionsBoundaryDecisionDetail: boundary,
+          } of EvaluationResults ?? [])
+            if (EvalDecision !== 'allowed')
+              denied.push({ action, isOfBoundary: boundary?.AllowedByPermissionsBoundary === false })
         }
         return denied
       }),

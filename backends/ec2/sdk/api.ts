@@ -51,6 +51,12 @@ export class AwsError extends Error {
   }
 }
 
+export interface DeniedAction {
+  action: string
+  /** The permissions boundary of the identity does not allow it, whatever its policies say. */
+  isOfBoundary: boolean
+}
+
 export interface AccountApi {
   /** `clockAheadMs`: how far the provider's clock is ahead of our clock, to a second or two. */
   identity(signal: AbortSignal): Promise<{ account: string; arn: string; clockAheadMs: number }>
@@ -65,7 +71,7 @@ export interface AccountApi {
     arn: string,
     wish: { actions: string[]; probe: { resource: string; context: Record<string, string> } },
     signal: AbortSignal,
-  ): Promise<string[]>
+  ): Promise<DeniedAction[]>
   /** The role of an instance profile and its attached policies, or `undefined` without such a profile. */
   profile(name: string, signal: AbortSignal): Promise<Profile | undefined>
   hasRole(name: string, signal: AbortSignal): Promise<boolean>

@@ -3,6 +3,7 @@ import { partitionOf, PUBLIC_PARTITION } from '../../../network/partitions'
 import { listOf } from '../../settings'
 import { BackendError } from '../../errors'
 import { ec2Error, invalid } from '../errors'
+import { checkBoundary } from './boundary'
 import { createClients, type Clients } from './clients'
 import { findPlace, roleNamed } from './place'
 import { refusalOfRoot } from './root'
@@ -34,18 +35,23 @@ export function createAccountSetup(options: SetupOptions): Required<AccountSetup
     return clients
   }
   const place = (signal: AbortSignal): Promise<Place> => findPlace(wish, clientsOf, signal)
-  const placeToChange = async (signal: AbortSignal): Promise<Place> => {
+  const placeToChange = async (signal: AbortSignal): Promise<{ found: Place; remarks: string[] }> => {
     const found = await place(signal)
     const refusal = refusalOfRoot(found.identity)
     if (refusal !== undefined) throw new BackendError(refusal)
-    return found
+    return { found, remarks: await checkBoundary(found) }
   }
   return {
-    survey: (signal) => classified(async () => survey(await placeToChange(signal))),
+    survey: (signal) =>
+      classified(async () => {
+        const { found, remarks } = await placeToChange(signal)
+        const told = await survey(found)
+        return { ...told, remarks: [...told.remarks, ...remarks] }
+      }),
     apply: (work) =>
       collected(work, async (onStep) => {
         // The roles of the first Region name the Regions, so it comes first.
-        for (const site of (await placeToChange(work.signal)).sites)
+        for (const site of (await placeToChange(work.signal)).found.sites)
           if (!(await deploy(site, namedIn(site, onStep)))) return
       }),
     askForQuotas: ({ signal }) => classified(async () => quotasOf((await place(signal)).sites, askForQuotas)),
@@ -208,7 +214,7 @@ async function terraform(
   place: (signal: AbortSignal) => Promise<Place>,
   signal: AbortSignal,
 ): Promise<Record<string, string>> {
-  const { prefix, regions, bucket, letsWorkersBuy = false } = wish
+  const { prefix, regions, bucket, boundary, letsWorkersBuy = false } = wish
   try {
     const found = await place(signal)
     const [home] = found.sites
@@ -218,6 +224,7 @@ async function terraform(
       bucket: home.bucket,
       create_spot_role: home.parameters['CreateSpotRole'] !== 'no',
       workers_may_buy: found.letsWorkersBuy,
+      permissions_boundary: home.parameters['PermissionsBoundary'] || undefined,
       networks: Object.fromEntries(
         found.sites.map(({ region, parameters }) => [region, networkIn(parameters)]),
       ),
@@ -230,6 +237,7 @@ async function terraform(
       bucket,
       create_spot_role: true,
       workers_may_buy: letsWorkersBuy,
+      permissions_boundary: boundary,
       networks: Object.fromEntries(
         regions.map((region) => [region, { zones: USUAL_ZONES.map((letter) => `${region}${letter}`) }]),
       ),

@@ -117,6 +117,7 @@ async function parametersOf(
     Regions: regions.join(','),
     Bucket: bucket,
     WorkersMayBuy: letsWorkersBuy ? 'yes' : 'no',
+    ...(wish.boundary !== undefined && { PermissionsBoundary: wish.boundary }),
   }
   const isOtherNetworkWanted = wish.hasOwnNetwork && kept?.['VpcId'] !== ''
   if (kept !== undefined) return { ...kept, ...chosen, ...(isOtherNetworkWanted && (await newNetwork(site))) }

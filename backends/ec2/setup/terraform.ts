@@ -12,6 +12,7 @@ export interface TerraformValues {
   bucket?: string
   create_spot_role: boolean
   workers_may_buy: boolean
+  permissions_boundary?: string
   /** By Region: an existing network, or the zones of a new one. */
   networks: Record<string, { vpc_id: string } | { zones: string[] }>
 }

@@ -17,6 +17,7 @@ interface Options {
   bucket?: string
   ownNetwork?: true
   buyer?: boolean
+  boundary?: string
   yes?: true
   dryRun?: true
   settings?: string
@@ -44,6 +45,7 @@ export function define(command: Command, cli: Cli): void {
     .option('--own-network', 'create a separate network even if the account has a default one')
     .option('--buyer', 'let workers buy and hold capacity in advance, with a separate role')
     .option('--no-buyer', 'do not let workers buy capacity (default for a new set-up)')
+    .option('--boundary <arn>', 'permissions boundary of all roles')
     .option('--yes', 'apply without asking')
     .option('--dry-run', 'only show what would change')
     .option('--settings <file>', 'write the settings into a shell file')
@@ -108,13 +110,14 @@ export function refuseForeignFlags(
     quota: options.quota === true,
     'with-data': options.withData === true,
     buyer: options.buyer !== undefined,
+    boundary: options.boundary !== undefined,
   }
   for (const [flag, isGiven] of Object.entries(given))
     if (isGiven && !flags.includes(flag as registry.AccountFlag))
       throw new CrucibleError('usage', `crucible setup ${provider} has no --${flag}.`)
 }
 
-function wishOf({ region, profile, prefix, bucket, ownNetwork, buyer }: Options): AccountRequest {
+function wishOf({ region, profile, prefix, bucket, ownNetwork, buyer, boundary }: Options): AccountRequest {
   return {
     prefix,
     hasOwnNetwork: ownNetwork === true,
@@ -122,6 +125,7 @@ function wishOf({ region, profile, prefix, bucket, ownNetwork, buyer }: Options)
     profile,
     bucket,
     letsWorkersBuy: buyer,
+    boundary,
   }
 }
 

@@ -65,6 +65,30 @@ describe('the check of EC2', () => {
     ])
   })
 
+  it('tells a right that a permissions boundary takes away from one that no policy gives', async () => {
+    await start()
+    const denied = [
+      { action: 'ec2:CreateFleet', isOfBoundary: true },
+      { action: 'ec2:RunInstances', isOfBoundary: false },
+    ]
+    const backend = h.reopenWith((api) => ({
+      ...api,
+      account: {
+        ...api.account,
+        deniedActions: async (_, { actions }) => denied.filter(({ action }) => actions.includes(action)),
+      },
+    }))
+    const found = await backend.check(patiently())
+    const about = (action: string): Problem | undefined =>
+      found.find(({ message }) => message.includes(action))
+    expect(about('ec2:CreateFleet')).toMatchObject({
+      severity: 'error',
+      message: expect.stringMatching(/^the permissions boundary of arn:.* does not allow ec2:CreateFleet$/),
+      remedy: expect.stringContaining('in that boundary'),
+    })
+    expect(about('ec2:RunInstances')).toMatchObject({ message: expect.stringContaining('lacks permission') })
+  })
+
   it.each<[string, PaperOptions, () => Backend | undefined | void, object]>([
     [
       'the right to ask for permissions',

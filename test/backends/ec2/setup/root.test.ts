@@ -75,4 +75,20 @@ describe('the root user of an account', () => {
       expect(asked.filter((action) => !(action in ANSWERS) && action !== 'HEAD')).toEqual([])
     },
   )
+
+  it('is told from a person, whose wrong permissions boundary is refused before anything is created', async () => {
+    arn = 'arn:aws:iam::111122223333:user/ada'
+    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const wish = {
+      region: 'us-east-1',
+      prefix: 'crucible',
+      hasOwnNetwork: false,
+      boundary: 'limits',
+      endpoint,
+    }
+    await expect(createAccountSetup(wish).survey(patiently().signal)).rejects.toThrow(
+      'Invalid permissions boundary "limits"',
+    )
+    expect(asked.filter((action) => !(action in ANSWERS) && action !== 'HEAD')).toEqual([])
+  })
 })
