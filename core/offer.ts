@@ -181,7 +181,7 @@ export function isReservedKey(key: string): boolean {
   return key.split('/')[1] === 'reserved'
 }
 
-/** What an offer means for the owner of an open reservation, which the provider fills by itself; `undefined` without one. */
+/** What an offer means for the owner of an open reservation, which the provider fills on its own; `undefined` without one. */
 export function openReservationInWords({
   type,
   place,
@@ -201,7 +201,7 @@ export function signInEndInWords(
   { durationMs, nowMs }: { durationMs: number; nowMs: number },
 ): string | undefined {
   if (signedInUntilMs === undefined || nowMs + durationMs <= signedInUntilMs) return undefined
-  return `the sign-in of its worker ends by ${formatInstant(signedInUntilMs)}, before the job does: sign in again until then, or run the worker with a role, else the machine saves and stops`
+  return `the sign-in of its worker ends by ${formatInstant(signedInUntilMs)}, before the job does: sign in again until then, or run the worker with a role; otherwise the machine saves and stops`
 }
 
 /** `$1.01/h`, `free`, or `paid` if it was paid for upfront and only extras are billed. */

@@ -1,7 +1,7 @@
 /** The partitions of AWS (its public cloud, China, GovCloud, European Sovereign Cloud and closed ones), by the endpoint rules of its SDK. */
 import type * as SdkClient from '@aws-sdk/core/client'
 
-/** The public cloud, of which most accounts are. */
+/** The public cloud, with most accounts. */
 export const PUBLIC_PARTITION = 'aws'
 
 interface Partition {

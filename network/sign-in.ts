@@ -57,7 +57,7 @@ const SESSION_LOST =
   /expired|To refresh this SSO session|UnauthorizedException|re-?authenticate|load token from/i
 
 /** A failed request of the SDK whose cause is the sign-in: `message` says what has ended, `remedy` how to renew it. */
-export interface SignInFailure extends Error {
+interface SignInFailure extends Error {
   remedy: string
   $metadata?: { httpStatusCode?: number }
 }
@@ -150,7 +150,7 @@ function absenceOf(signIn: SignIn, message: string): Explanation | undefined {
           message: `The AWS profile ${profile} has no usable credentials.`,
           remedy: `Run \`aws configure${option(profile)}\`; \`aws configure list-profiles\` shows the profiles that exist.`,
         }
-  // The SDK goes on to other sources after a failed command or renewal, and then reports only that none has credentials.
+  // The SDK tries other sources after a failed command or renewal, and then reports only that none has credentials.
   const isLost = SESSION_LOST.test(message) || /from any providers|metadata service/i.test(message)
   if (kind === 'process' || (isLost && (kind === 'identity-center' || kind === 'aws-login')))
     return endingOf(signIn)

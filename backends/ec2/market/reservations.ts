@@ -11,7 +11,7 @@ import { TAGS } from '../tags'
 export interface Reservations {
   /** Current and future reservations for our machines; nothing if they cannot be read. */
   usable(signal: AbortSignal): Promise<{ value: Reservation[]; readAtMs: number } | undefined>
-  /** Reservations with free places that EC2 fills with on-demand machines by itself; none if they cannot be read, or are never used. */
+  /** Reservations with free places that EC2 fills with on-demand machines on its own; none if they cannot be read, or are never used. */
   open(signal: AbortSignal): Promise<Reservation[]>
   /** Returns when the provider begins to end the machines of each block, by its id; unreadable ones are omitted. */
   cutOffs(signal: AbortSignal): Promise<ReadonlyMap<string, number>>

@@ -304,7 +304,7 @@ describe('a launch into what is reserved', () => {
   })
 })
 
-describe('a reservation that EC2 fills by itself', () => {
+describe('a reservation that EC2 fills on its own', () => {
   const leaving = async (): Promise<unknown[]> =>
     (await backend.offers({}, patiently())).flatMap(({ capacityType, type, place, leavesOpen }) =>
       leavesOpen === undefined

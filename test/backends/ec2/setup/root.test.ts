@@ -76,7 +76,7 @@ describe('the root user of an account', () => {
     },
   )
 
-  it('is told from a person, whose wrong permissions boundary is refused before anything is created', async () => {
+  it('is no other person, whose wrong permissions boundary is refused before anything is created', async () => {
     arn = 'arn:aws:iam::111122223333:user/ada'
     const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const wish = {
