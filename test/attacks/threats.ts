@@ -25,7 +25,7 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'Temporal client',
-    tries: 'have workers run an activity with copied arguments',
+    tries: 'run an activity with copied arguments',
     keeps: 'a signature is for one run',
     proof: {
       file: STRANGERS,
@@ -115,7 +115,7 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'local web page',
-    tries: 'start a workflow through a port of crucible dev',
+    tries: 'start a workflow through a port',
     keeps: 'no HTTP API; a proxy',
     proof: { file: DEV, tests: 'the ports of a dev server start no workflow for a web page' },
   },
@@ -127,13 +127,13 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'another local user',
-    tries: "read the home: database, store, jobs' directories",
+    tries: 'read the home',
     keeps: 'its mode is 0700',
     proof: { file: 'test/storage/deployment-key.test.ts', tests: 'closeHome' },
   },
   {
     from: 'another local user',
-    tries: 'use files, keys, processes, ports or metadata of crucible dev --sim',
+    tries: 'use keys, ports, metadata of crucible dev --sim',
     keeps: 'only their owner reads drawn keys',
     proof: { file: 'test/attacks/other-user.e2e.test.ts', tests: 'another user of the host of crucible' },
   },
@@ -163,7 +163,7 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'another deployment',
-    tries: 'take tasks of the same server with its own workers and key',
+    tries: 'take tasks of the same server',
     keeps: 'they stop before they poll',
     proof: {
       file: 'test/service/deployment.e2e.test.ts',
@@ -172,14 +172,14 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'job in a container',
-    tries: "read the machine's key, other jobs' files or the store",
+    tries: 'read keys, other jobs or the store',
     keeps: 'only its own directories are mounted',
     proof: { file: WALLS, tests: 'a job in a real container sees its own directories' },
   },
   {
     from: 'job in a container',
-    tries: 'run code outside by LD_PRELOAD, DOCKER_HOST or other variables',
-    keeps: 'renamed until inside',
+    tries: 'run code outside by LD_PRELOAD',
+    keeps: 'renamed variables',
     proof: {
       file: 'test/runner/container.test.ts',
       tests: 'an order with an image has variables that the engine on the machine does not obey',
@@ -187,13 +187,13 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'job in a container',
-    tries: 'leave set-user-ID programs to other users',
+    tries: 'leave set-user-ID programs',
     keeps: 'closed directories',
     proof: { python: 'test_machine' },
   },
   {
     from: 'job in a container',
-    tries: 'make a device, mount, change the kernel, gain privileges',
+    tries: 'mount, change the kernel, gain privileges',
     keeps: 'no-new-privileges, six capabilities',
     proof: { file: WALLS, tests: 'a job in a real container has no more rights' },
   },
@@ -223,7 +223,7 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'job on the small cloud',
-    tries: 'reach others or the host by paths, upload ids or copy sources',
+    tries: 'reach others by paths, upload ids or copy sources',
     keeps: 'parsed and written anew',
     proof: {
       file: 'test/small-cloud/front-attacks.test.ts',
@@ -277,14 +277,14 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'another local user',
-    tries: "have commands run code from Node's cache in /tmp",
+    tries: "plant Node's compiled code",
     keeps: 'own folder',
     proof: { file: 'test/cli/kit/compile-cache.test.ts', tests: 'compiled code that Node keeps' },
   },
   {
     from: 'another local user',
-    tries: "keep machines alive by a control group's name",
-    keeps: 'only own processes count',
+    tries: 'imitate a control group',
+    keeps: 'own processes count',
     proof: {
       file: 'test/backends/local/host.test.ts',
       tests: 'processes belong to a machine of an ordinary user only if they can be',
@@ -304,13 +304,13 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'local job, root workers',
-    tries: "read keys, the store, the worker's environment or other jobs' files",
+    tries: 'read keys, the store, the worker or other jobs',
     keeps: 'its own user, closed directories',
     proof: { file: USERS, tests: 'a local job next to a worker that is root reads neither' },
   },
   {
     from: 'local job, root workers',
-    tries: 'end processes of other jobs, the runner or a worker',
+    tries: 'end processes of others',
     keeps: 'its user has no other processes',
     proof: { file: USERS, tests: 'a local job next to a worker that is root ends no process' },
   },
@@ -337,8 +337,8 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'any job',
-    tries: 'exchange a file for a link between check and open',
-    keeps: 'no step of a path follows links',
+    tries: 'swap a file for a link',
+    keeps: 'no step follows links',
     proof: { python: 'test_walls' },
   },
   {
@@ -389,7 +389,7 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'any job',
     tries: "put links or pictures on Temporal's pages",
-    keeps: 'text from outside is escaped',
+    keeps: 'text is escaped',
     proof: { file: 'test/core/markdown.test.ts', tests: 'text from outside in markdown' },
   },
   {
@@ -482,7 +482,7 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'provider',
     tries: 'have something bought by forged figures',
-    keeps: 'limits on every figure',
+    keeps: 'limits',
     proof: { file: 'test/attacks/forged-figures.test.ts', tests: 'a quote' },
   },
   {
