@@ -53,7 +53,7 @@ export function refused(reason: string, claimedDeployment?: string): Refused {
 }
 
 /** Why a value was refused, or `undefined` when it was signed by this deployment. */
-export function refusalOf(value: unknown): string | undefined {
+function refusalOf(value: unknown): string | undefined {
   const reason = (value as Partial<Refused> | null | undefined)?.crucibleRefused
   return typeof reason === 'string' ? reason : undefined
 }

@@ -117,7 +117,15 @@ async function dryRun(cli: Cli, submission: Submission, problems: readonly strin
   const { plan, plannedBy } = found
   const { checkpointAdvice } = require('../../../client/job/checkpoint-advice') as typeof advising
   const warnings = [...problems, ...(await checkpointAdvice(submission))]
-  cli.out.json({ spec, directory: directory ?? null, source, plannedBy, plan, warnings, notes: notesOf(found, submission) })
+  cli.out.json({
+    spec,
+    directory: directory ?? null,
+    source,
+    plannedBy,
+    plan,
+    warnings,
+    notes: notesOf(found, submission),
+  })
   cli.out.line(`${cli.out.paint.bold(spec.name)}  ${spec.run}`)
   const code = from !== undefined && directory === undefined ? `the code of ${from}` : directory
   cli.out.line(code == null ? 'Nothing is sent along.' : `Sent along: ${code}`)

@@ -38,7 +38,7 @@ async function running(...args: Parameters<LocalHarness['order']>): Promise<Mach
   return handle
 }
 
-/** A launch that has its runner, and goes on once it is released. */
+/** A launch that has its runner, and continues once it is released. */
 async function slowLaunch(
   order: Order,
 ): Promise<{ backend: Backend; launching: Promise<MachineHandle>; release: () => void }> {
