@@ -14,6 +14,9 @@ export type QueueType = keyof typeof QUEUE_TYPES
 /** Polls are renewed every minute; an older one belongs to a worker that is gone. */
 export const POLL_FRESH_MS = 75 * SECOND_MS
 
+/** The server forgets polls after this time (`matching.PollerHistoryTTL`). */
+const POLL_KEPT_MS = 5 * MINUTE_MS
+
 /** A comparison of clocks must not delay a command for longer. */
 const COMPARISON_LIMIT_MS = 2 * SECOND_MS
 
@@ -97,8 +100,10 @@ export class DeploymentClock {
     ).catch(() => [])
     const newestMs = Math.max(...times.flat())
     if (!Number.isFinite(newestMs)) return
-    if (this.#aheadOf(newestMs) === 0) this.#aheadOfServerMs = 0
-    else await this.compareExactly(client, namespace)
+    const aheadMs = this.#aheadOf(newestMs)
+    // The last poll of a worker that is gone explains minutes, and never a clock that is behind.
+    if (aheadMs <= 0 || aheadMs > POLL_KEPT_MS + TOLERANCE_MS) this.#aheadOfServerMs = aheadMs
+    if (aheadMs !== 0) await this.compareExactly(client, namespace)
   }
 
   /**

@@ -11,7 +11,7 @@ import { resolveRun } from '../../activities/retraining/resolve'
 import { Received } from '../../core/received'
 import {
   activityProblem,
-  refusalOf,
+  refusalOfArguments,
   signalProblem,
   startProblem,
   updateProblem,
@@ -65,7 +65,7 @@ async function isSigned(workflowId: string, { to = workflowId, key = TEST_KEY } 
   const at = (id: string) => ({ type: 'workflow', namespace: 'default', workflowId: id }) as const
   const sealed = await seal(TEST_KEY).encode([payload], at(workflowId))
   const [read] = await seal(key).decode(sealed, at(to))
-  return refusalOf(JSON.parse(Buffer.from(read!.data).toString())) === undefined
+  return refusalOfArguments([JSON.parse(Buffer.from(read!.data).toString())]) === undefined
 }
 
 /** Whether a step is not refused. Fails if it fails for another reason. */

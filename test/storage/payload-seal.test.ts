@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { refusalOf } from '../../core/stamps'
+import { refusalOfArguments } from '../../core/stamps'
 import { PayloadSeal, SealError, type SealContext, type SealedPayload } from '../../storage/payload-seal'
 
 const KEY = Buffer.alloc(32, 1)
@@ -40,7 +40,9 @@ describe('PayloadSeal', () => {
     const empty = { metadata: { encoding: Buffer.from('binary/null') }, data: [] as unknown as Uint8Array }
     const sealed = await sealWith(KEY).encode([empty], WORKFLOW)
     const received = sealed.map((payload) => ({ ...payload, data: new Uint8Array() }))
-    expect(refusalOf((await sealWith(KEY).decode(received, WORKFLOW)).map(valueOrNothing)[0])).toBeUndefined()
+    expect(
+      refusalOfArguments((await sealWith(KEY).decode(received, WORKFLOW)).map(valueOrNothing)),
+    ).toBeUndefined()
   })
 
   it.each<[string, (sealed: SealedPayload[]) => SealedPayload[], SealContext]>([
@@ -68,7 +70,7 @@ describe('PayloadSeal', () => {
     const sealed = await sealWith(KEY).encode([payloadOf({ run: 'ls' }), payloadOf(2)], WORKFLOW)
     const read = await sealWith(KEY).decode(change(sealed), context)
     for (const payload of read)
-      expect(refusalOf(valueOf(payload))).toBe("it is not signed with this deployment's key")
+      expect(refusalOfArguments([valueOf(payload)])).toBe("it is not signed with this deployment's key")
   })
 
   it.each<[string, SealContext, SealContext]>([
@@ -76,16 +78,16 @@ describe('PayloadSeal', () => {
     ['kind of activity', ACTIVITY, { ...ACTIVITY, isLocal: true }],
   ])('refuses what was signed for another %s', async (_what, signed, read) => {
     const [payload] = await sealWith(KEY).decode(await sealWith(KEY).encode([payloadOf(1)], signed), read)
-    expect(refusalOf(valueOf(payload!))).toBeDefined()
+    expect(refusalOfArguments([valueOf(payload!)])).toBeDefined()
   })
 
   it('distinguishes unsigned data from data signed with another key, and accepts neither', async () => {
     const foreign = await sealWith(Buffer.alloc(32, 2)).encode([payloadOf(1)], WORKFLOW)
-    expect(refusalOf(valueOf((await sealWith(KEY).decode(foreign, WORKFLOW))[0]!))).toMatch(
+    expect(refusalOfArguments([valueOf((await sealWith(KEY).decode(foreign, WORKFLOW))[0]!)])).toMatch(
       /deployment's key/,
     )
     const bare = await sealWith(KEY).decode([payloadOf(1)], WORKFLOW)
-    expect(refusalOf(valueOf(bare[0]!))).toBe('it is not signed')
+    expect(refusalOfArguments([valueOf(bare[0]!)])).toBe('it is not signed')
   })
 
   it('accepts a workflow that a schedule starts, whose id has the time added', async () => {

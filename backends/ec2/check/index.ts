@@ -77,10 +77,9 @@ async function nameable<T>(
     const { class: failure, message, code, hint } = thrown.failure
     const denied = failure === 'auth' ? NAMED_ACTION.exec(message)?.[1] : undefined
     if (denied !== undefined) return { problem: denial(message, denied) }
-    const raw = code === undefined || message.includes(code) ? '' : ` (${code})`
-    return {
-      problem: { severity: 'error', message: `${message}${raw}`, remedy: hint ?? REACH_REMEDY, failure },
-    }
+    const words =
+      code === undefined || message.includes(code) ? message : `${message.replace(/\.$/, '')} (${code})`
+    return { problem: { severity: 'error', message: words, remedy: hint ?? REACH_REMEDY, failure } }
   }
 }
 

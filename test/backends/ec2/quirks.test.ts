@@ -213,18 +213,18 @@ describe('quirk: an expired token', () => {
       AWS_SESSION_TOKEN: keys!.SessionToken,
     })
     const backend = await open()
-    await until(async () => (await check(backend))[0]?.message.includes('expired') === true)
+    await until(async () => (await check(backend))[0]?.message.includes('has ended') === true)
     expect(await check(backend)).toMatchObject([
       {
         severity: 'error',
-        message: 'The security token included in the request is expired (ExpiredToken)',
-        remedy: 'The AWS credentials of the worker have expired. Renew them.',
+        message: 'The AWS session in AWS_SESSION_TOKEN has ended (ExpiredToken)',
+        remedy: expect.stringMatching(/^Run `eval .* and restart workers that have the old keys\.$/),
       },
     ])
     expect(await failureOf(backend.find('job-a-1', patiently()))).toMatchObject({
       class: 'transient',
       code: 'RequestExpired',
-      hint: 'Renew the AWS credentials of the worker, or enable NTP: EC2 reports both this way.',
+      hint: expect.stringContaining('restart workers that have the old keys'),
     })
   })
 })
