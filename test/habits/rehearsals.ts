@@ -48,10 +48,11 @@ export async function rehearse(
       CRUCIBLE_HOME: join(folder, 'home'),
       CRUCIBLE_CHECKPOINT_QUIET: QUIET,
     })
-    const report = stdout.startsWith('{') ? (JSON.parse(stdout) as Report) : undefined
+    const printed = (stdout.startsWith('{') ? JSON.parse(stdout) : {}) as Report | { error?: unknown }
+    const report = 'checks' in printed ? printed : undefined
     const faults =
       report === undefined
-        ? [`it printed no report: ${stderr.trim().split('\n').at(-1) ?? ''}`]
+        ? [`it printed no report: ${JSON.stringify(printed)} ${stderr.trim().split('\n').at(-1) ?? ''}`]
         : faultsOf(expected, report, exitCode)
     return {
       state: faults.length === 0 ? 'the verdict is right' : 'the verdict is wrong',
