@@ -93,7 +93,7 @@ export function explainingSignIn<C extends object>(client: C, profile?: string):
       try {
         return await next(args)
       } catch (error) {
-        throw await explained(error, profile)
+        throw await explained(error, profile, Date.now())
       }
     },
     { step: 'initialize', priority: 'high', name: 'explainingSignIn' },
@@ -102,7 +102,7 @@ export function explainingSignIn<C extends object>(client: C, profile?: string):
 }
 
 /** A session that ended keeps or gets the code `ExpiredToken`, because a person renews it while work waits. */
-async function explained(error: unknown, asked: string | undefined): Promise<unknown> {
+async function explained(error: unknown, asked: string | undefined, nowMs: number): Promise<unknown> {
   if (!(error instanceof Error)) return error
   const { $metadata } = error as Error & { $metadata?: { clockSkewCorrected?: boolean } }
   const isUnavailable = UNAVAILABLE.includes(error.name)
@@ -116,8 +116,8 @@ async function explained(error: unknown, asked: string | undefined): Promise<unk
   const found = isRefused
     ? refusalOf(signIn, error.name)
     : isEnded
-      ? endingOf(signIn)
-      : absenceOf(signIn, error.message)
+      ? endingOf(signIn, nowMs)
+      : absenceOf(signIn, error.message, nowMs)
   if (found === undefined) return error
   const { message, remedy, hasEnded = false } = found
   const failure = Object.assign(new Error(message, { cause: error }), { remedy, $metadata })
@@ -133,7 +133,7 @@ interface Explanation {
 }
 
 /** Why no source gave credentials; `undefined` if the SDK's words are better. */
-function absenceOf(signIn: SignIn, message: string): Explanation | undefined {
+function absenceOf(signIn: SignIn, message: string, nowMs: number): Explanation | undefined {
   const { kind, profile } = signIn
   if (/multi-factor/.test(message))
     return {
@@ -153,7 +153,7 @@ function absenceOf(signIn: SignIn, message: string): Explanation | undefined {
   // The SDK tries other sources after a failed command or renewal, and then reports only that none has credentials.
   const isLost = SESSION_LOST.test(message) || /from any providers|metadata service/i.test(message)
   if (kind === 'process' || (isLost && (kind === 'identity-center' || kind === 'aws-login')))
-    return endingOf(signIn)
+    return endingOf(signIn, nowMs)
   return undefined
 }
 
@@ -162,13 +162,13 @@ const SESSIONS: Readonly<Partial<Record<SignIn['kind'], string>>> = {
   'aws-login': ' (aws login)',
 }
 
-function endingOf(signIn: SignIn): Explanation {
+function endingOf(signIn: SignIn, nowMs: number): Explanation {
   const { kind, profile = 'default', endsAtMs } = signIn
   const remedy = renewalOf(signIn)
   if (kind === 'machine' || kind === 'none')
     return { message: 'The AWS session of this machine or container has ended.', remedy, hasEnded: true }
   // Keys that would still be valid say nothing about a session that was ended early.
-  const when = endsAtMs === undefined || endsAtMs > Date.now() ? '' : ` at ${formatInstant(endsAtMs)}`
+  const when = endsAtMs === undefined || endsAtMs > nowMs ? '' : ` at ${formatInstant(endsAtMs)}`
   const role = signIn.askedProfile === undefined ? '' : `, with which ${signIn.askedProfile} takes its role,`
   const whose =
     kind === 'environment'
@@ -201,7 +201,8 @@ function renewalOf({ kind, profile }: SignIn): string {
       return 'Run `eval "$(aws configure export-credentials --profile NAME --format env)"`, and restart workers that have the old keys.'
     case 'keys':
       return `Run \`aws configure${option(profile)}\`, and restart workers that have the old keys.`
-    default:
+    case 'machine':
+    case 'none':
       return 'Check the role of the machine or container.'
   }
 }
@@ -260,9 +261,9 @@ async function readSignIn(asked: string | undefined): Promise<SignIn> {
     else if (data['web_identity_token_file'] !== undefined) return { kind: 'machine' }
     else if (data['credential_process'] !== undefined) return { kind: 'process', ...at }
     else if (data['sso_session'] !== undefined || data['sso_start_url'] !== undefined) {
-      const token = await sdk
+      const token = (await sdk
         .getSSOTokenFromFile(data['sso_session'] ?? data['sso_start_url'] ?? '')
-        .catch(() => undefined)
+        .catch(() => undefined)) as { expiresAt?: string; refreshToken?: string } | undefined
       return {
         kind: 'identity-center',
         ...at,

@@ -42,14 +42,14 @@ async function running(...args: Parameters<LocalHarness['order']>): Promise<Mach
 async function slowLaunch(
   order: Order,
 ): Promise<{ backend: Backend; launching: Promise<MachineHandle>; release: () => void }> {
-  const { fetchRunner } = h.deps()
+  const deps = h.deps()
   let release = (): void => undefined
   const released = new Promise<void>((resolve) => (release = resolve))
   const backend = await h.reopen(
     {},
     {
       fetchRunner: async (sha256, toPath) => {
-        await fetchRunner(sha256, toPath)
+        await deps.fetchRunner(sha256, toPath)
         await released
       },
     },

@@ -8,9 +8,6 @@ const BOUNDARY = 'arn:aws:iam::111122223333:policy/limits'
 const DOCUMENT = '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:*","Resource":"*"}]}'
 
 type Send = (command: { constructor: { name: string }; input: Record<string, unknown> }) => Promise<object>
-interface Failing extends Error {
-  $metadata: { httpStatusCode: number }
-}
 
 let asked: { name: string; input: Record<string, unknown> }[]
 let denied: string[]
@@ -24,7 +21,7 @@ const send: Send = async (command) => {
     throw Object.assign(new Error('refused'), {
       name: failing[name],
       $metadata: { httpStatusCode: 403 },
-    }) as Failing
+    })
   if (name === 'GetPolicy') return { Policy: { DefaultVersionId: 'v3' } }
   if (name === 'GetPolicyVersion') return { PolicyVersion: { Document: encodeURIComponent(DOCUMENT) } }
   const actions = command.input['ActionNames'] as string[]
