@@ -33,7 +33,7 @@ const DELIBERATE: readonly Expected[] = [
     folder: 'rehearse',
     survives: false,
     check: 'Right step',
-    advice: 'did not load the checkpoint',
+    advice: 'did not load its checkpoint',
   },
   {
     name: 'loads_half',
@@ -47,10 +47,16 @@ const DELIBERATE: readonly Expected[] = [
     folder: 'rehearse',
     survives: false,
     check: 'Right step',
-    advice: 'did not load the checkpoint',
+    advice: 'did not load its checkpoint',
   },
-  // A resume finds one checkpoint only, so the first by name is the right one.
-  { name: 'wrong_file', folder: 'rehearse', survives: true },
+  // A resume finds every checkpoint that the program had kept, and the first by name is the oldest.
+  {
+    name: 'wrong_file',
+    folder: 'rehearse',
+    survives: false,
+    check: 'Right step',
+    advice: 'did not load its checkpoint',
+  },
   {
     name: 'refuses',
     folder: 'rehearse',

@@ -1,4 +1,4 @@
-"""Saves step-N.bin, and loads the first by name, which is the newest only after a restore."""
+"""Saves step-N.bin, and loads the first by name, which is the oldest."""
 
 import glob
 import os
