@@ -62,7 +62,7 @@ function resumeOf(seen: RehearsalFacts, attempt: RehearsedAttempt, next: Rehears
   const had = attempts(life, next.number).flatMap(({ saved }) => saved)
   const whole = had.filter((each) => each.state === 'complete' && tornIn(seen, each) === null)
   const kindFrom = (restored: RehearsedCheckpoint): Resume['kind'] =>
-    kindOf({ restored, restoredStep: stepOf(restored, life), firstStep, next, life })
+    kindOf({ restored, restoredStep: stepOf(restored, life), firstStep, next, seen })
   const given = restore?.checkpoint
   // A program that finds its newest checkpoint torn, and resumes from the previous one, is correct.
   const isPassedOver = given !== undefined && tornIn(seen, given) !== null && kindFrom(given) === 'ignored'
@@ -96,13 +96,14 @@ function kindOf(facts: {
   restoredStep: number | null
   firstStep: number | null
   next: RehearsedAttempt
-  life: RehearsedLife
+  seen: RehearsalFacts
 }): Resume['kind'] {
-  const { restored, restoredStep, firstStep, next, life } = facts
+  const { restored, restoredStep, firstStep, next, seen } = facts
+  const life = seen.interrupted
   if (restoredStep === null) return 'unknown'
   if (firstStep !== null) {
     const isExact = isNamed(restored) && restored.state === 'complete' && restored.evidence.kind !== 'next'
-    const least = isExact ? restoredStep - strideOf(life) : leastStepAfter({ restored, restoredStep, life })
+    const least = isExact ? restoredStep - strideOf(life) : leastStepAfter({ restored, restoredStep, seen })
     return firstStep < least ? 'ignored' : 'right'
   }
   const named = next.saved.filter(isNamed)[0]
@@ -115,8 +116,9 @@ function kindOf(facts: {
  * step than the printed one at the time of its file, by less than half a save interval. Only an incomplete checkpoint may be damaged, and
  * make a program use the previous one.
  */
-function leastStepAfter({ restored, restoredStep, life }: Restored): number {
-  const apart = saveStrideOf(life)
+function leastStepAfter({ restored, restoredStep, seen }: Restored): number {
+  const { undisturbed, interrupted: life } = seen
+  const apart = saveStrideOf([undisturbed, life])
   const begun = life.attempts[0]?.steps[0]?.step ?? 0
   if (apart === null) return Math.min(restoredStep, begun + 1)
   if (restored.state === 'complete') return Math.max(begun + 1, restoredStep - apart / 2)
@@ -130,18 +132,20 @@ function leastStepAfter({ restored, restoredStep, life }: Restored): number {
 interface Restored {
   restored: RehearsedCheckpoint
   restoredStep: number
-  life: RehearsedLife
+  seen: RehearsalFacts
 }
 
 /**
  * Steps between two saves of one attempt; null if fewer than two were seen. A save shortly after another may be missed: the
  * shorter distances are the right ones, except for an early save on a notice.
  */
-function saveStrideOf(life: RehearsedLife): number | null {
-  const strides = life.attempts.flatMap(({ saved }) => {
-    const steps = saved.flatMap((each) => stepOf(each, life) ?? [])
-    return steps.slice(1).flatMap((step, index) => (step > steps[index]! ? [step - steps[index]!] : []))
-  })
+function saveStrideOf(lives: readonly RehearsedLife[]): number | null {
+  const strides = lives.flatMap((life) =>
+    life.attempts.flatMap(({ saved }) => {
+      const steps = saved.flatMap((each) => stepOf(each, life) ?? [])
+      return steps.slice(1).flatMap((step, index) => (step > steps[index]! ? [step - steps[index]!] : []))
+    }),
+  )
   const usual = median(strides)
   return usual === null ? null : Math.min(...strides.filter((stride) => stride >= usual / 2))
 }

@@ -208,6 +208,13 @@ describe('the judgement of a rehearsal', () => {
     expect(report.changes[0]!.text).toMatch(/CRUCIBLE_RESUME_FROM/)
   })
 
+  it('fails a program that resumes one save earlier, also where every other save of the interrupted run was missed', () => {
+    const saved = [20, 40].map((step) => checkpoint(step, 1, { isStepKnown: false }))
+    const first = { ...FIRST, steps: steps(1, 45), saved }
+    const second = { ...SECOND, restores: [restored(saved[1]!)], steps: steps(31, 60), saved: [] }
+    expect(judged([first, second]).summary).toMatch(/got the checkpoint of step 41 but began at step 31/)
+  })
+
   it('fails a program that was given no checkpoint although it had saved a complete one', () => {
     const report = judged([FIRST, { ...SECOND, restores: [], steps: steps(1, 30) }])
     expect(report.summary).toMatch(/started over although it had saved/)
