@@ -88,7 +88,13 @@ export function readYaml(text: string, verbatim: readonly string[]): YamlText | 
 /** The document of a text; `undefined` if its nesting exhausts the stack of the parser, in ways that `lineTooDeep` does not see. */
 function parsed(text: string, lineCounter: LineCounter): Document | undefined {
   try {
-    return parseDocument(text, { lineCounter, prettyErrors: false, merge: true, version: '1.2' })
+    return parseDocument(text, {
+      lineCounter,
+      logLevel: 'error',
+      prettyErrors: false,
+      merge: true,
+      version: '1.2',
+    })
   } catch (error) {
     if (error instanceof RangeError) return undefined
     throw error

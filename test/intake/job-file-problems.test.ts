@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals'
+import { describe, expect, it, jest } from '@jest/globals'
 import { complaints, parsed, problems } from './reading'
 
 describe('what is wrong in a job file', () => {
@@ -456,6 +456,13 @@ env:
     ])
     const wide = ['A', 'B', 'C'].map((name) => `  ${name}: "${'\\n'.repeat(15_000)}"\n`).join('')
     expect(problems(`run: x\nenv:\n${wide}`)[0]?.message).toContain('the file has')
+  })
+
+  it('is reported without a warning of the parser about its own objects', () => {
+    const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
+    expect(complaints('run: x\n? { a: b }\n: c\n')).toEqual([expect.stringContaining('is not a field')])
+    expect(warned).not.toHaveBeenCalled()
+    warned.mockRestore()
   })
 
   it('is reported twenty at a time', () => {

@@ -147,7 +147,7 @@ export class Project {
 }
 
 function readYaml(text: string): unknown {
-  const document = parseDocument(text)
+  const document = parseDocument(text, { logLevel: 'error' })
   const [error] = document.errors
   if (error !== undefined) throw error
   return document.toJS()
