@@ -29,7 +29,10 @@ export function answeringStore(store: ObjectStore, asking: Partial<Asking> = {})
   /** Methods that were replaced are called without a limit. */
   const replaced = new Map<PropertyKey, unknown>()
   return new Proxy(store, {
-    set: (_, name, value: unknown) => replaced.set(name, value) === replaced,
+    set: (_, name, value: unknown) => {
+      replaced.set(name, value)
+      return true
+    },
     get: (target, name) => {
       const value: unknown = Reflect.get(target, name, target)
       if (replaced.has(name)) return replaced.get(name)

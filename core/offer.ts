@@ -181,7 +181,7 @@ export function isReservedKey(key: string): boolean {
   return key.split('/')[1] === 'reserved'
 }
 
-/** What an offer means for the owner of an open reservation, which the provider fills on its own; `undefined` without one. */
+/** Returns a clause about the open reservation that an offer uses or leaves alone; `undefined` without one. */
 export function openReservationInWords({
   type,
   place,
@@ -195,7 +195,7 @@ export function openReservationInWords({
   return `the reservation ${reservationId} is open: its provider also fills it with any fitting on-demand machine of the account, to which a job's machine leaves fewer places`
 }
 
-/** What a job loses whose worker's sign-in ends before the job is likely to; `undefined` if it lasts, or needs no renewal. */
+/** Returns a clause about a worker's sign-in that ends before the job is likely to; `undefined` if it lasts, or needs no renewal. */
 export function signInEndInWords(
   { signedInUntilMs }: Pick<Offer, 'signedInUntilMs'>,
   { durationMs, nowMs }: { durationMs: number; nowMs: number },

@@ -5,9 +5,9 @@ import type * as SdkClient from '@aws-sdk/core/client'
 export const PUBLIC_PARTITION = 'aws'
 
 interface Partition {
-  /** As ARNs contain it: `aws-us-gov`. */
+  /** The name in ARNs, such as `aws-us-gov`. */
   name: string
-  /** Of the Region: `AWS GovCloud (US-West)`; missing for a Region that the SDK knows only by its form. */
+  /** The name of the Region for people, such as `AWS GovCloud (US-West)`; missing for a Region that the SDK knows only by its form. */
   description?: string
 }
 

@@ -43,9 +43,9 @@ export interface Host {
   ages: Ages
   /** Creates the folders under the root, once: if they vanish later, their disk has vanished, and with it the knowledge of machines. */
   makeFolders(): Promise<void>
-  /** For durations: it never steps. */
+  /** The clock for durations, which never steps. */
   monotonicMs: () => number
-  /** When the last sweep began by that clock, and the paths that looked old then. */
+  /** The start of the last sweep by `monotonicMs`, and the paths that looked old then. */
   sweeps: { atMs: number; old: ReadonlySet<string> }
   processes(): ProcessScan
   /** Path of the Python that runs the runner; throws a `BackendError` without one. */

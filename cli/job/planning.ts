@@ -184,7 +184,7 @@ function assumptionsOf({ isDurationAssumed, assumedAccelerator, leftShare }: Pla
   return lines
 }
 
-/** What the places mean for owners of reservations that the provider fills on its own, each once. */
+/** Returns one sentence for each open reservation that placements use or leave alone: the provider also fills it on its own. */
 function openReservationsOf({ placements }: PlanReport): string[] {
   const words = placements.flatMap(({ offer }) => openReservationInWords(offer) ?? [])
   return [...new Set(words)].map((each) => `${each.charAt(0).toUpperCase()}${each.slice(1)}.`)

@@ -2,7 +2,7 @@ import { oneLine } from '../../core/one-line'
 
 /** A spreadsheet computes a cell that begins with one of these signs, also in their wide forms. */
 const SIGN = String.raw`[=+\-@\uff0b\uff0d\uff1d\uff20]`
-/** Spaces, and the pictures of control characters. */
+/** Signs before which a spreadsheet still computes a cell: spaces, and the pictures of control characters. */
 const BLANKS = String.raw`\s\u2400-\u241f`
 const FORMULA = new RegExp(`^[${BLANKS}]*${SIGN}`)
 /** Where the comma separates decimals, a spreadsheet splits cells at semicolons. */

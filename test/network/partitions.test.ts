@@ -1,4 +1,4 @@
-/** What Crucible derives from a Region, judged by the SDK's endpoint rules, and by the partitions of botocore where it is installed. */
+/** Compares names that Crucible derives from a Region with the SDK's endpoint rules, and with the partitions of botocore where it is installed. */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { S3Client } from '@aws-sdk/client-s3'

@@ -40,7 +40,7 @@ afterEach(() => {
 
 const sha = (kind: string, text: string): string => createHash(kind).update(text).digest('hex')
 
-/** What the AWS CLI has left of an earlier `aws sso login` and `aws login`. */
+/** Writes the files that the AWS CLI keeps after `aws sso login` and `aws login`. */
 function signedInUntil(expiresAt: string, more: object = {}): void {
   const folders = [join(home, '.aws', 'sso', 'cache'), join(home, 'login')]
   for (const folder of folders) mkdirSync(folder, { recursive: true })

@@ -61,7 +61,7 @@ def pull(image):
     if "missing" in image:
         return fail("manifest unknown")
     if "hung" in image:
-        # As an engine whose service does not answer; its child keeps the output open.
+        # The service of this engine does not answer, and a child keeps the output open.
         return subprocess.call(["sleep", "600"])
     if image.startswith("private.example/"):
         try:

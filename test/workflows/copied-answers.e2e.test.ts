@@ -35,7 +35,7 @@ const BLOCK: PrepaidLot = {
   durationMs: 7 * DAY_MS,
   upfrontMicro: microUsd(4_000),
 }
-/** Its lists show a purchase late. */
+/** A market whose lists show a purchase late. */
 const market = new ReservationMarket({
   clock: new RealClock(),
   lots: [BLOCK, { ...BLOCK, startsAtMs: BLOCK.startsAtMs + 1 }],

@@ -29,7 +29,7 @@ export class AwsError extends Error {
    * request, and the result is unknown.
    */
   readonly reach: 'answered' | 'unsent' | 'unanswered'
-  /** What renews the sign-in, if that is the cause. */
+  /** The command that renews the sign-in; missing if the error has another cause. */
   readonly remedy: string | undefined
 
   constructor(

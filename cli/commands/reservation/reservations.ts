@@ -303,7 +303,7 @@ async function reserve(cli: Cli, options: Options): Promise<void> {
     throw new CrucibleError('usage', 'A search always ends; --until never is for resize.', {
       hint: 'Leave it out for eight weeks, or write a time such as --until 30d.',
     })
-  // What is wrong in itself is refused before a server is asked for its time, from which durations count.
+  // A wrong wish is refused before the server is asked for its time, from which durations count.
   wishOf(cli, options)
   await cli.presentTime()
   const wish = wishOf(cli, options)
