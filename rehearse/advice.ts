@@ -124,7 +124,7 @@ function howToResume({ checks, resumes }: Judged): Change[] {
   const is = (name: string, outcome: Check['outcome']): boolean =>
     checks.some((check) => check.name === name && check.outcome === outcome)
   const found: Change[] = []
-  if (resumes.some(({ kind }) => kind === 'ignored'))
+  if (is('Right step', 'bad') && resumes.some(({ kind }) => kind === 'ignored' || kind === 'behind'))
     found.push(
       inProgram(
         'The program did not load its checkpoint. At its start, load CRUCIBLE_RESUME_FROM and continue after its step.',

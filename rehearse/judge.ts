@@ -182,6 +182,12 @@ function stepCheck(resumes: readonly Resume[]): Check {
   if (lost !== undefined)
     return { name, outcome: 'bad', text: 'it started over although it had saved a checkpoint' }
   const right = resumes.filter(({ kind }) => kind === 'right')
+  if (right.length === 0 && resumes.some(({ kind }) => kind === 'behind'))
+    return {
+      name,
+      outcome: 'bad',
+      text: `${NOT_PROVEN}: it always began at the checkpoint before the newest`,
+    }
   if (right.length === 0) return { name, outcome: 'unknown', text: 'no step was seen after a restore' }
   const [{ restoredStep, firstStep }] = right as [Resume]
   return {

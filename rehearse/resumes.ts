@@ -15,11 +15,11 @@ export interface Resume extends Strike {
   attempt: number
   isAtMoment: boolean
   /**
-   * `right`: resumed where its checkpoint ends. `ignored`: given a checkpoint, but began earlier. `fresh`: no checkpoint existed.
-   * `lost`: started over although a complete one existed. `unknown`: no step was seen, for example on a machine that was
-   * interrupted before its program began.
+   * `right`: resumed where its checkpoint ends. `behind`: resumed where the one before ends, its own being perhaps damaged. `ignored`:
+   * given a checkpoint, but began earlier. `fresh`: no checkpoint existed. `lost`: started over although a complete one existed.
+   * `unknown`: no step was seen, for example on a machine that was interrupted before its program began.
    */
-  kind: 'right' | 'ignored' | 'fresh' | 'lost' | 'unknown'
+  kind: 'right' | 'behind' | 'ignored' | 'fresh' | 'lost' | 'unknown'
   restoredStep: number | null
   restoredState: RehearsedCheckpoint['state'] | null
   firstStep: number | null
@@ -65,7 +65,8 @@ function resumeOf(seen: RehearsalFacts, attempt: RehearsedAttempt, next: Rehears
     kindOf({ restored, restoredStep: stepOf(restored, life), firstStep, next, seen })
   const given = restore?.checkpoint
   // A program that finds its newest checkpoint torn, and resumes from the previous one, is correct.
-  const isPassedOver = given !== undefined && tornIn(seen, given) !== null && kindFrom(given) === 'ignored'
+  const isPassedOver =
+    given !== undefined && tornIn(seen, given) !== null && ['ignored', 'behind'].includes(kindFrom(given))
   const used = isPassedOver ? whole.findLast(({ id }) => id !== given.id) : given
   const hasBegun = steps.length > 0 || next.saved.length > 0
   const kind =
@@ -103,8 +104,8 @@ function kindOf(facts: {
   if (restoredStep === null) return 'unknown'
   if (firstStep !== null) {
     const isExact = isNamed(restored) && restored.state === 'complete' && restored.evidence.kind !== 'next'
-    const least = isExact ? restoredStep - strideOf(life) : leastStepAfter({ restored, restoredStep, seen })
-    return firstStep < least ? 'ignored' : 'right'
+    if (isExact) return firstStep < restoredStep - strideOf(life) ? 'ignored' : 'right'
+    return kindOfUncertain({ restored, restoredStep, firstStep, seen })
   }
   const named = next.saved.filter(isNamed)[0]
   if (named === undefined) return 'unknown'
@@ -112,26 +113,28 @@ function kindOf(facts: {
 }
 
 /**
- * Returns the lowest step at which a program may resume if its checkpoint's own step is uncertain. A background save contains an earlier
- * step than the printed one at the time of its file, by less than half a save interval. Only an incomplete checkpoint may be damaged, and
- * make a program use the previous one.
+ * Judges a resume from a checkpoint whose own step is uncertain. A background save contains an earlier step than the printed one at the
+ * time of its file, by less than half a save interval. Only an incomplete checkpoint may be damaged, and make a program use the previous
+ * one.
  */
-function leastStepAfter({ restored, restoredStep, seen }: Restored): number {
+function kindOfUncertain({ restored, restoredStep, firstStep, seen }: Restored): Resume['kind'] {
   const { undisturbed, interrupted: life } = seen
   const apart = saveStrideOf([undisturbed, life])
   const begun = life.attempts[0]?.steps[0]?.step ?? 0
-  if (apart === null) return Math.min(restoredStep, begun + 1)
-  if (restored.state === 'complete') return Math.max(begun + 1, restoredStep - apart / 2)
+  if (apart === null) return firstStep < Math.min(restoredStep, begun + 1) ? 'ignored' : 'right'
+  const isFrom = (step: number): boolean => firstStep >= Math.max(begun + 1, step - apart / 2)
+  if (isFrom(restoredStep)) return 'right'
+  if (restored.state === 'complete') return 'ignored'
   const earlier = life.attempts
     .flatMap(({ saved }) => saved.map((each) => stepOf(each, life)))
     .filter((step) => step !== null && step <= restoredStep - apart / 2) as number[]
-  const before = Math.max(...earlier, begun)
-  return Math.max(begun + 1, before - apart / 2)
+  return isFrom(Math.max(...earlier, begun)) ? 'behind' : 'ignored'
 }
 
 interface Restored {
   restored: RehearsedCheckpoint
   restoredStep: number
+  firstStep: number
   seen: RehearsalFacts
 }
 

@@ -255,7 +255,20 @@ describe('the judgement of a rehearsal', () => {
     const first = { ...FIRST, steps: steps(1, 35), saved: life }
     const from = (step: number): RehearsedAttempt =>
       attempt(2, { restores: [restored(quiet)], steps: steps(step, step + 24) })
-    expect(judged([first, from(21)]).resumes).toMatchObject([{ kind: 'right' }])
+    const behind = judged([first, from(21)])
+    expect(behind.resumes).toMatchObject([{ kind: 'behind' }])
+    expect(behind.summary).toBe(
+      'Not proven that this job survives: it always began at the checkpoint before the newest.',
+    )
+    expect(behind.changes.map(({ text }) => text)).toContainEqual(
+      expect.stringMatching(/did not load its checkpoint/),
+    )
+    const second = { ...from(21), strike: KILL }
+    const third = attempt(3, { restores: [restored(quiet)], steps: steps(31, 45) })
+    expect(judged([first, second, third])).toMatchObject({
+      survives: true,
+      resumes: [{ kind: 'behind' }, { kind: 'right' }],
+    })
     expect(judged([first, from(11)]).resumes).toMatchObject([{ kind: 'ignored' }])
   })
 
@@ -372,9 +385,12 @@ describe('the judgement of a rehearsal', () => {
     const torn = checkpoint(20, 1)
     const first = { ...FIRST, saved: [...before.map(whole), torn] }
     const next = { ...SECOND, restores: [restored(torn)], steps: steps(firstStep, 45) }
-    const report = judged([first, next], { undisturbed })
-    expect(report.resumes[0]).toMatchObject({ kind })
-    expect(report.survives).toBe(survives)
+    for (const state of ['complete', 'quiet'] as const) {
+      const given = { ...next, restores: [restored({ ...torn, state })] }
+      const report = judged([first, given], { undisturbed })
+      expect(report.resumes[0]).toMatchObject({ kind })
+      expect(report.survives).toBe(survives)
+    }
   })
 
   it.each([
