@@ -1,12 +1,13 @@
 // Refuses regular expressions of the product, in both languages, that take more than linear time: recheck judges them. A text of a job, a
 // provider or a user may be made for them. `tools/patterns/exceptions.json` names those whose text is short, each with the reason, and
-// `tools/patterns/safe.json` those that were judged before, which `--write` renews. Arguments are the only files to judge.
+// `tools/patterns/safe.json` those that were judged before: recheck tries texts at random, and a new judgement may be another one. Each run
+// renews it. Arguments are the only files to judge.
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { dirname, join, relative } from 'node:path'
+import { join, relative } from 'node:path'
 import { check } from 'recheck'
-import { CACHE, filesOf, ROOT } from './content.mjs'
+import { filesOf, ROOT } from './content.mjs'
 import { patternsOfPython } from './patterns/python.mjs'
 import { patternsOfTypeScript } from './patterns/typescript.mjs'
 
@@ -26,7 +27,6 @@ const ROOMS = [
   ...['network', 'runner', 'service', 'storage', 'workers', 'workflows'],
 ]
 const SAFE = join(ROOT, 'tools', 'patterns', 'safe.json')
-const JUDGED = join(CACHE, 'patterns.json')
 /** A judgement takes milliseconds, or seconds where recheck has to try. */
 const LIMIT_MS = 60_000
 
@@ -53,7 +53,7 @@ async function faultOf({ source, flags }) {
   return `could not be judged (${error?.kind}): write it in a simpler way`
 }
 
-const named = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
+const named = process.argv.slice(2)
 const files =
   named.length > 0
     ? named.map((path) => relative(ROOT, path))
@@ -72,7 +72,7 @@ const isExcepted = (pattern) =>
   exceptions.some(
     ({ file, source }) => pattern.file === file && (source === undefined || pattern.source === source),
   )
-const safe = new Set([...readJson(SAFE, []), ...readJson(JUDGED, [])])
+const safe = new Set(readJson(SAFE, []))
 const faults = []
 const waiting = [
   ...new Map(found.filter((one) => !isExcepted(one)).map((one) => [idOf(one), one])).values(),
@@ -81,8 +81,11 @@ const waiting = [
 /** Keeps a judgement at once: a run may be cut off. */
 function keep(id) {
   safe.add(id)
-  mkdirSync(dirname(JUDGED), { recursive: true })
-  writeFileSync(JUDGED, JSON.stringify([...safe].sort()))
+  if (named.length === 0) write([...safe])
+}
+
+function write(ids) {
+  writeFileSync(SAFE, `${JSON.stringify(ids.sort(), null, 2)}\n`)
 }
 
 async function judge() {
@@ -94,10 +97,8 @@ async function judge() {
 }
 
 await Promise.all(Array.from({ length: availableParallelism() }, judge))
-if (process.argv.includes('--write')) {
-  const ids = new Set(found.map(idOf).filter((id) => safe.has(id)))
-  writeFileSync(SAFE, `${JSON.stringify([...ids].sort(), null, 2)}\n`)
-}
+const ids = new Set(found.map(idOf).filter((id) => safe.has(id)))
+if (named.length === 0 && ids.size < safe.size) write([...ids])
 const unused = exceptions.filter(
   ({ file, source }) =>
     named.length === 0 &&

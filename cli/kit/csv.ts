@@ -5,8 +5,8 @@ const SIGN = String.raw`[=+\-@\uff0b\uff0d\uff1d\uff20]`
 /** Signs before which a spreadsheet still computes a cell: spaces, and the pictures of control characters. */
 const BLANKS = String.raw`\s\u2400-\u241f`
 const FORMULA = new RegExp(`^[${BLANKS}]*${SIGN}`)
-/** Where the comma separates decimals, a spreadsheet splits cells at semicolons. */
-const SPLIT = new RegExp(`;(?=["${BLANKS}]*${SIGN})`, 'g')
+/** Where the comma separates decimals, a spreadsheet splits cells at semicolons, and each part may be in quotes. */
+const FORMULA_IN_PART = new RegExp(`^["${BLANKS}]*${SIGN}`)
 const NUMBER = /^[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?$/
 
 /**
@@ -18,7 +18,8 @@ export function csvRow(cells: readonly string[]): string {
 }
 
 function csvCell(text: string): string {
-  const line = oneLine(text).replace(SPLIT, ";'")
+  const [first = '', ...others] = oneLine(text).split(';')
+  const line = [first, ...others.map((part) => (FORMULA_IN_PART.test(part) ? `'${part}` : part))].join(';')
   const cell = FORMULA.test(line) && !NUMBER.test(line) ? `'${line}` : line
   return cell === line && !/[",]/.test(cell) ? cell : `"${cell.replaceAll('"', '""')}"`
 }

@@ -151,12 +151,12 @@ export function regionsOf({
   if (named.length === 0 || (named.length === 1 && named[0] === 'all')) return 'all'
   for (const name of named) {
     if (REGION.test(name)) continue
-    const [, ofZone] = /^([a-z]{2,4}(?:-[a-z]+)+-\d+)(?!\d)[a-z0-9-]+$/.exec(name) ?? []
+    const [start] = /^[a-z-]+\d+/.exec(name) ?? []
     throw new CrucibleError('usage', `"${name}" is not a Region.`, {
       hint:
-        ofZone === undefined
-          ? 'Write one such as us-east-1.'
-          : `It looks like a zone: --regions ${ofZone} asks its Region.`,
+        start !== undefined && REGION.test(start)
+          ? `It looks like a zone: --regions ${start} asks its Region.`
+          : 'Write one such as us-east-1.',
     })
   }
   return named

@@ -12,8 +12,8 @@ import { isEmpty, readStack, resourcesOf, type Stack } from './stack'
 
 /** The template has this many subnets. */
 const ZONES_MAX = 6
-/** In a list, whatever separates its items. */
-const REGIONS = /(?<![a-z-])[a-z]{2,4}(?:-[a-z]+)+-\d/g
+/** The Regions of a list, whatever separates its items. */
+const REGIONS = /[a-z\d-]+/g
 const SPOT_ROLE = 'AWSServiceRoleForEC2Spot'
 
 export async function findPlace(

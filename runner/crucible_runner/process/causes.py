@@ -107,14 +107,16 @@ _CAUSES = (
         (r"DataLoader worker", r"exited unexpectedly"),
     ),
     _known(
-        r"oom[-_]kill(?:er)? event|\bOut Of Memory$|\bMemoryError\b|Unable to allocate [\d.]{1,20} \w{1,9} for an array|std::bad_alloc|^\S+: line \d+: +\d+ Killed "
+        r"oom[-_]kill(?:er)? event|\bOut Of Memory$|\bMemoryError\b|std::bad_alloc"
         r"|Cannot allocate memory|DefaultCPUAllocator: (?:can't|not enough)",
         "the memory of the machine is full: ask for more with `memory`",
+        (r"Unable to allocate [\d.]", r" for an array"),
+        (r": line \d+: +\d", r" Killed "),
     ),
     _known(r"unable to (?:write to|mmap|open shared memory)", _SHARED_MEMORY)._replace(beside=re.compile(r"torch_\d+_\d+")),
     _known(_FULL, _SHARED_MEMORY)._replace(beside=re.compile(r"\bSemLock\b|/dev/shm\b|torch_shm_manager")),
     _known(
-        r"setting up NCCL communicator|Watchdog caught collective operation timeout|NCCL error|nccl(?:Internal|System|Remote|UnhandledCuda)\w{0,40}Error|DistBackendError",
+        r"setting up NCCL communicator|Watchdog caught collective operation timeout|NCCL error|nccl(?:Internal|System|Remote|UnhandledCuda)Error|DistBackendError",
         "the GPUs could not communicate: another process may have failed first; NCCL_DEBUG=INFO shows more",
     ),
     _known(
@@ -188,9 +190,10 @@ _CAUSES = (
     ),
     _known(r"curl: \(\d+\) ", "curl downloaded nothing: check the address, or list the file under `inputs`"),
     _known(
-        r"api_key not configured|No API key configured|wandb\.errors\.(?:\w+\.)?AuthenticationError"
+        r"api_key not configured|No API key configured"
         r"|calling W&B API: (?:permission denied|user is not logged in)",
         "put a valid WANDB_API_KEY under `secrets`",
+        (r"wandb\.errors\.", r"\bAuthenticationError"),
     ),
     _known(r"is over its data quota", "the LFS quota of the repository is used up: list its files under `inputs`"),
     _known(r"git-lfs: (?:command )?not found|git: 'lfs' is not a git command", "install git-lfs in `setup`"),
