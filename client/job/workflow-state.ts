@@ -183,13 +183,18 @@ export function troubleOf({
     return { message, tries, nextTryAtMs: null }
   }
   for (const activity of raw?.pendingActivities ?? []) {
-    const message = isInTrouble(activity) ? activity.lastFailure?.message : undefined
+    const message = isInTrouble(activity) ? messageOf(activity.lastFailure) : undefined
     if (message == null) continue
     const next = activity.nextAttemptScheduleTime?.seconds
     const nextTryAtMs = next == null || !isBetweenTries(activity) ? null : Number(next) * SECOND_MS
     return { message, tries: (activity.attempt ?? 1) - 1, nextTryAtMs }
   }
   return null
+}
+
+/** Temporal keeps a failure of more than some 4 kB as the cause of one of its own. */
+function messageOf(failure: PendingActivity['lastFailure']): string | null | undefined {
+  return (failure?.serverFailureInfo && failure.cause?.message) || failure?.message
 }
 
 function isBetweenTries({ state }: Pick<PendingActivity, 'state'>): boolean {

@@ -195,6 +195,20 @@ describe('a look at a job', () => {
     })
   })
 
+  it('shows the cause of a failure that Temporal cuts off for its size', async () => {
+    await world.submitted()
+    const lastFailure = {
+      message: 'Failure exceeds size limit.',
+      serverFailureInfo: { nonRetryable: false },
+      cause: { message: 'the store refuses the key' },
+    }
+    const pending = { activityType: { name: 'settle' }, state: 1, attempt: 4, lastFailure }
+    world.client = server('RUNNING', async () => statusOf(), { raw: { pendingActivities: [pending] } }).client
+    expect(await readView(world.context, JOB)).toMatchObject({
+      trouble: { message: 'the store refuses the key' },
+    })
+  })
+
   it.each([
     ['a first try', { attempt: 1 }],
     ['a wait for capacity', { lastFailure: { message: 'none', applicationFailureInfo: { category: 1 } } }],
