@@ -40,6 +40,8 @@ let cloud: Cloud
 beforeAll(async () => {
   cloud = await preparedAccount({
     blockOfferings: [{ type: 'p5.48xlarge', zone: 'us-east-1a', count: 8, usdPerInstanceHour: 30 }],
+    // A bought block stays unpaid for as long as these tests take.
+    durations: { payment: 86_400 },
   })
 })
 afterAll(() => cloud.stop())
