@@ -85,6 +85,7 @@ export async function fleet(at: TestConnection, jobs: number, quietSeconds: numb
 class Stage {
   readonly crucible: Crucible
   private readonly processes: ChildProcess[] = []
+  private isClosed = false
   private readonly env: Record<string, string>
   private beating: NodeJS.Timeout | undefined
 
@@ -136,6 +137,9 @@ class Stage {
   private spawn(args: string[], stdio: ('ignore' | 'pipe' | 'inherit' | 'ipc')[]): ChildProcess {
     const child = spawn(process.execPath, args, { cwd: ROOT, env: this.env, stdio })
     this.processes.push(child)
+    child.once('exit', (code, signal) => {
+      if (!this.isClosed) process.stderr.write(`${args.join(' ')} ended early: ${code ?? signal}\n`)
+    })
     // They end with this process, however that ends.
     process.once('exit', () => child.kill('SIGKILL'))
     return child
@@ -228,6 +232,7 @@ class Stage {
   }
 
   async close(): Promise<void> {
+    this.isClosed = true
     clearInterval(this.beating)
     await this.crucible.close()
     for (const child of this.processes) {

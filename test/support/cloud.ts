@@ -13,11 +13,16 @@ export interface TestCloud extends Cloud {
   folder: string
 }
 
+/** Whether one runs: the environment of this process names one cloud and its keys. */
+let isTaken = false
+
 export async function startTestCloud(
   bucket: string,
   world: WorldText = {},
   options: Pick<CloudOptions, 'createMachine'> = {},
 ): Promise<TestCloud> {
+  if (isTaken) throw new Error('This process has a small cloud already: stop it before you start another.')
+  isTaken = true
   const before = { ...process.env }
   const folder = await mkdtemp(join(tmpdir(), 'crucible-cloud-'))
   const executable = await testVersitygw()
@@ -43,6 +48,7 @@ export async function startTestCloud(
       await cloud.stop()
       await rm(folder, { recursive: true, force: true })
       process.env = before
+      isTaken = false
     },
   }
 }
