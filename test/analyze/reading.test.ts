@@ -220,6 +220,16 @@ describe('a project', () => {
     for (const { confidence } of Object.values(analysis.findings)) expect(confidence).toBeLessThan(0.9)
   })
 
+  it('is not tried on a text whose errors take the parser ever longer', () => {
+    const analysis = read({ 'train.py': `elif a@a\n${'***@a\n'.repeat(4_000)}` })
+    const message = 'was not read: it has more syntax errors than can be passed over'
+    expect(analysis).toMatchObject({
+      kind: 'unreadable',
+      obstacles: [{ file: 'train.py', line: 1, message }],
+    })
+    expect(read({ 'train.py': `EPOCHS = 2\ndata = None\n${LOOP}` }).findings.epochs.value).toBe(2)
+  })
+
   it('reads settings in TOML, and says if it cannot', () => {
     const train = `import sys, tomllib\nwith open(sys.argv[1], "rb") as f:\n    c = tomllib.load(f)\nEPOCHS = c["run"]["epochs"]\ndata = None\n${LOOP}`
     const of = (toml: string): Analysis =>

@@ -82,10 +82,12 @@ export class Project {
     return undefined
   }
 
-  #parse(path: string, text: string): SourceFile {
+  #parse(path: string, text: string): SourceFile | undefined {
     this.#characters += text.length
     const source = this.parser.parse(path, text)
-    if (source.python2Line !== undefined)
+    if (source === undefined)
+      this.obstacle(path, 1, 'was not read: it has more syntax errors than can be passed over')
+    else if (source.python2Line !== undefined)
       this.obstacle(path, source.python2Line, 'is written for Python 2, which no supported framework runs on')
     else if (source.brokenLines.length > 0)
       this.obstacle(

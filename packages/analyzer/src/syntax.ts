@@ -34,7 +34,8 @@ export interface GrammarBytes {
 }
 
 export interface PythonParser {
-  parse(path: string, text: string): SourceFile
+  /** Undefined for a text that would take far more work than programs do. */
+  parse(path: string, text: string): SourceFile | undefined
 }
 
 /** Loads the grammar. Throws what WebAssembly throws if the bytes are not a grammar. */
@@ -52,18 +53,32 @@ const TOO_DEEP = 'too_deep'
 /** Deeper expressions are generated data, and would exhaust the stack. */
 const DEPTH_MAX = 400
 
-/** Throws a `RangeError` where nesting exhausts the stack of the parser, which is of no use afterwards. */
+/**
+ * Steps of the parser, as it counts them, that a text may take: ten times as many for each character as any program of the standard
+ * library. After errors the work may grow with the square of the length.
+ */
+const stepsMax = (text: string): number => 1_000 + text.length / 5
+
+/**
+ * Returns null for a text that takes too many steps. Throws a `RangeError` where nesting exhausts the stack of the parser, which is of no
+ * use afterwards.
+ */
 function parsed(parser: Parser, path: string, text: string): Tree | null {
+  let steps = 0
+  const progressCallback = (): boolean => ++steps > stepsMax(text)
   try {
-    return parser.parse(text)
+    const tree = parser.parse(text, null, { progressCallback })
+    // It would go on with this text.
+    if (tree === null) parser.reset()
+    return tree
   } catch (error) {
     throw new RangeError(`${path} is nested too deeply for the parser`, { cause: error })
   }
 }
 
-function readSource(parser: Parser, path: string, text: string): SourceFile {
+function readSource(parser: Parser, path: string, text: string): SourceFile | undefined {
   const tree = parsed(parser, path, text)
-  if (tree === null) throw new Error(`${path}: the parser gave no tree`)
+  if (tree === null) return undefined
   const broken = new Set<number>()
   let python2Line: number | undefined
   const cursor = tree.walk()

@@ -207,8 +207,7 @@ function checkPlaces(
 
 /** Returns the diff; refuses one whose result is not valid Python. */
 function diffOf(parser: PythonParser, source: SourceFile, edits: readonly Edit[]): string {
-  const changed = parser.parse(source.path, edited(source.text, edits))
-  const [broken] = changed.brokenLines
+  const [broken] = parser.parse(source.path, edited(source.text, edits))?.brokenLines ?? [1]
   if (broken !== undefined) refuse(source.path, { line: 1 }, `would have a syntax error at line ${broken}`)
   return unifiedDiff(source.path, source.text, edits)
 }
