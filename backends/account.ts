@@ -11,6 +11,8 @@ export const ACCOUNT_FLAGS = [
   'with-data',
   'buyer',
   'boundary',
+  'kms-key',
+  'role-path',
 ] as const
 export type AccountFlag = (typeof ACCOUNT_FLAGS)[number]
 
@@ -28,6 +30,10 @@ export interface AccountRequest {
   letsWorkersBuy?: boolean
   /** The policy that bounds the permissions of all roles; unchanged if missing. */
   boundary?: string
+  /** ARN of the KMS key that encrypts the bucket; unchanged if missing. */
+  kmsKey?: string
+  /** Path of all roles; unchanged if missing. */
+  rolePath?: string
 }
 
 /** A resource that the account needs. */

@@ -7,6 +7,8 @@ export const PUBLIC_PARTITION = 'aws'
 interface Partition {
   /** The name in ARNs, such as `aws-us-gov`. */
   name: string
+  /** The end of the names of its servers, such as `amazonaws.com`. */
+  dnsSuffix: string
   /** The name of the Region for people, such as `AWS GovCloud (US-West)`; missing for a Region that the SDK knows only by its form. */
   description?: string
 }

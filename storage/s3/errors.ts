@@ -58,6 +58,7 @@ export function s3ErrorOf(error: unknown, doing: string): StoreError {
   const answered = name === UNNAMED ? `the store answered with status ${status}` : message || name
   const why =
     signInInWords(error, message) ??
+    keyInWords(message) ??
     CREDENTIALS[name] ??
     REMEDIES[name] ??
     UNANSWERED[unanswered ?? ''] ??
@@ -83,6 +84,13 @@ function signInInWords(error: unknown, message: string): string | undefined {
     withoutEnd(text, '.').replace(/^(?:The|No|Run|Set)\b/, (word) => word.toLowerCase()),
   )
   return `${what}: ${how}`
+}
+
+/** Of S3's message, which names the action that a policy or the key refuses. */
+function keyInWords(message: string): string | undefined {
+  const [action] = /\bkms:\w+/.exec(message) ?? []
+  if (action === undefined) return undefined
+  return `permission denied: allow ${action} with the KMS key of the bucket, in its key policy and in the role (\`crucible setup aws --kms-key\`)`
 }
 
 /** The SDK's name of an error whose answer has no code. */

@@ -1,5 +1,5 @@
 import { CHECKPOINT_STEP_DIGITS } from '../../core/job/checkpoint'
-import { partitionOf } from '../../network/partitions'
+import { partitionOf, PUBLIC_PARTITION } from '../../network/partitions'
 import { layout } from '../layout'
 import type { S3Place } from './place'
 
@@ -17,8 +17,11 @@ export function grantPolicy(
   place: S3Place,
   { jobId, attempt }: { jobId: string; attempt: number },
 ): { Version: string; Statement: object[] } {
+  const { name: ownPartition, dnsSuffix } = partitionOf(place.region ?? '')
+  // AWS has more endpoints, such as those of private networks.
+  const isAws = place.endpoint === undefined || new URL(place.endpoint).hostname.endsWith(`.${dnsSuffix}`)
   // Other servers write the ARNs of the public cloud.
-  const { name } = partitionOf(place.endpoint === undefined ? (place.region ?? '') : '')
+  const name = isAws ? ownPartition : PUBLIC_PARTITION
   const bucket = `arn:${name}:s3:::${place.bucket}`
   const prefix = literal(place.prefix)
   const at = (key: string): string => `${bucket}/${prefix}${key}`
@@ -45,7 +48,7 @@ export function grantPolicy(
         StringLike: { 's3:prefix': [`${prefix}${layout.job(jobId)}*`] },
       }),
       // For a bucket that is encrypted with a KMS key; the role says which one. Other servers may refuse policies with actions of KMS.
-      ...(place.endpoint === undefined ? [allow(['kms:Decrypt', 'kms:GenerateDataKey'], ['*'])] : []),
+      ...(isAws ? [allow(['kms:Decrypt', 'kms:GenerateDataKey'], ['*'])] : []),
     ],
   }
 }

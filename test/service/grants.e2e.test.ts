@@ -128,6 +128,20 @@ async function outlivesItsGrants(deployment: Deployment, id: string): Promise<vo
   expect((await deployment.crucible.run('doctor')).stdout).toMatch(
     /warning +grants +machines get credentials that are valid for \d\ds: without workers they continue for \d\ds, not for 10m/,
   )
+  // As S3 answers where the bucket has a key that the role may not use.
+  cloud.addFault({
+    fault: 'error',
+    code: 'AccessDenied',
+    status: 403,
+    message:
+      'User is not authorized to perform: kms:GenerateDataKey on the resource associated with this ciphertext',
+    times: 1,
+    where: { service: 's3', action: 'PutObject', caller: '*assumed-role/crucible-grant/*' },
+  })
+  expect((await deployment.crucible.run('doctor')).stdout).toMatch(
+    /error +grants +Could not .*: permission denied: allow kms:GenerateDataKey with the KMS key of the bucket/,
+  )
+  expect(await deployment.store.listFolders(layout.jobs())).toEqual([])
   const before = sessions().length
   const fresh = (count: number) => until(() => sessions().length - before >= count, PATIENCE_MS)
   await deployment.submit(id)

@@ -117,6 +117,10 @@ describe('a grant', () => {
     const policyOf = (place: object) =>
       JSON.stringify(grantPolicy({ bucket: 'b', prefix: '', ...place }, WISH))
     expect(policyOf({ region: 'us-east-1' })).toContain('"kms:GenerateDataKey"')
+    const endpoint = 'https://bucket.vpce-1a-2b.s3.eusc-de-east-1.vpce.amazonaws.eu'
+    const inPrivate = policyOf({ region: 'eusc-de-east-1', endpoint })
+    expect(inPrivate).toContain('"kms:GenerateDataKey"')
+    expect(inPrivate).toContain('arn:aws-eusc:s3:::b')
     expect(policyOf({ endpoint: 'http://127.0.0.1:7070' })).not.toContain('kms:')
   })
 })

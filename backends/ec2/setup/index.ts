@@ -17,6 +17,7 @@ import { terraformFiles } from './terraform'
 
 const PREFIX = /^[a-z][a-z0-9-]{0,30}[a-z0-9]$/
 const BUCKET = /^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/
+const ROLE_PATH = /^\/(?:[\w+=,.@-]+\/)*$/
 const REGION = /^[a-z]{2,4}(?:-[a-z]+)+-\d$/
 
 export interface SetupOptions extends AccountRequest {
@@ -117,7 +118,7 @@ const namedIn =
     onStep({ ...step, part: inRegion(site, step.part) })
 
 function checked(options: SetupOptions): SetupRequest {
-  const { region, prefix, bucket } = options
+  const { region, prefix, bucket, rolePath } = options
   const regions = [...new Set(listOf(region ?? ''))]
   if (regions.length === 0) throw invalid('the Region is missing', 'Name one: --region us-east-1.')
   for (const each of regions) {
@@ -134,6 +135,8 @@ function checked(options: SetupOptions): SetupRequest {
     throw invalid(`Invalid prefix "${prefix}"`, 'Write 2 to 32 small letters, digits and hyphens.')
   if (bucket !== undefined && !BUCKET.test(bucket))
     throw invalid(`Invalid bucket name "${bucket}"`, 'Write 3 to 63 small letters, digits and hyphens.')
+  if (rolePath !== undefined && !ROLE_PATH.test(rolePath))
+    throw invalid(`Invalid path "${rolePath}" of roles`, 'Begin and end it with a slash, such as /ml/.')
   return { ...options, regions }
 }
 
@@ -214,7 +217,7 @@ async function terraform(
   place: (signal: AbortSignal) => Promise<Place>,
   signal: AbortSignal,
 ): Promise<Record<string, string>> {
-  const { prefix, regions, bucket, boundary, letsWorkersBuy = false } = wish
+  const { prefix, regions, bucket, boundary, kmsKey, rolePath, letsWorkersBuy = false } = wish
   try {
     const found = await place(signal)
     const [home] = found.sites
@@ -225,6 +228,8 @@ async function terraform(
       create_spot_role: home.parameters['CreateSpotRole'] !== 'no',
       workers_may_buy: found.letsWorkersBuy,
       permissions_boundary: home.parameters['PermissionsBoundary'] || undefined,
+      kms_key_arn: home.parameters['KmsKeyArn'] || undefined,
+      role_path: home.parameters['RolePath'] || undefined,
       networks: Object.fromEntries(
         found.sites.map(({ region, parameters }) => [region, networkIn(parameters)]),
       ),
@@ -238,6 +243,8 @@ async function terraform(
       create_spot_role: true,
       workers_may_buy: letsWorkersBuy,
       permissions_boundary: boundary,
+      kms_key_arn: kmsKey,
+      role_path: rolePath,
       networks: Object.fromEntries(
         regions.map((region) => [region, { zones: USUAL_ZONES.map((letter) => `${region}${letter}`) }]),
       ),

@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events'
 import { DescribeAvailabilityZonesCommand, DescribeVpcsCommand } from '@aws-sdk/client-ec2'
 import { GetRoleCommand, type Role } from '@aws-sdk/client-iam'
 import { GetCallerIdentityCommand } from '@aws-sdk/client-sts'
+import { arnIn } from '../../../network/partitions'
 import { hasCode, invalid } from '../errors'
 import { call } from '../sdk/errors'
 import type { Clients } from './clients'
@@ -14,6 +15,8 @@ import { isEmpty, readStack, resourcesOf, type Stack } from './stack'
 const ZONES_MAX = 6
 /** The Regions of a list, whatever separates its items. */
 const REGIONS = /[a-z\d-]+/g
+/** No policy can name an alias. */
+const KMS_KEY = /^arn:[\w-]+:kms:([\w-]+):\d{12}:key\/[\w-]+$/
 const SPOT_ROLE = 'AWSServiceRoleForEC2Spot'
 
 export async function findPlace(
@@ -44,6 +47,8 @@ export async function findPlace(
       `${prefix} was set up with the bucket ${kept}, not with ${wish.bucket}`,
       'Choose another --prefix, or leave out --bucket.',
     )
+  checkKey(wish, regions[0]!, before)
+  checkRolePath(wish, before)
   const bucket = wish.bucket ?? kept ?? `${prefix}-${account}-${regions[0]}`
   const letsWorkersBuy = wish.letsWorkersBuy ?? before?.parameters.get('WorkersMayBuy') === 'yes'
   const sites = await Promise.all(
@@ -64,6 +69,32 @@ export async function findPlace(
     }),
   )
   return { sites: sites as Place['sites'], identity, letsWorkersBuy }
+}
+
+/** Throws for a key that S3 or the policies of roles cannot use, and for one with which the objects in the store could not be read. */
+function checkKey({ kmsKey, prefix }: SetupRequest, home: string, before: Stack | undefined): void {
+  if (kmsKey === undefined) return
+  if (KMS_KEY.exec(kmsKey)?.[1] !== home)
+    throw invalid(
+      `Invalid KMS key "${kmsKey}" for a store in ${home}`,
+      `Write the ARN of a key, not of an alias, in the Region of the store, such as ${arnIn(home, `kms:${home}:111122223333:key/ID`)}.`,
+    )
+  const kept = before?.parameters.get('KmsKeyArn') ?? ''
+  if (kept !== '' && kept !== kmsKey)
+    throw invalid(
+      `${prefix} was set up with the key ${kept}, without which the objects in the store could not be read`,
+      'Choose another --prefix, or leave out --kms-key.',
+    )
+}
+
+/** Throws for a path that the roles do not have. */
+function checkRolePath({ rolePath, prefix }: SetupRequest, before: Stack | undefined): void {
+  const kept = isEmpty(before) ? undefined : (before!.parameters.get('RolePath') ?? '/')
+  if (rolePath !== undefined && kept !== undefined && kept !== rolePath)
+    throw invalid(
+      `${prefix} was set up with roles below ${kept}, and a role cannot be moved`,
+      'Choose another --prefix, or leave out --role-path.',
+    )
 }
 
 /** The Region of the store of an earlier run, from the machines' role, which has no Region. */
@@ -118,6 +149,8 @@ async function parametersOf(
     Bucket: bucket,
     WorkersMayBuy: letsWorkersBuy ? 'yes' : 'no',
     ...(wish.boundary !== undefined && { PermissionsBoundary: wish.boundary }),
+    ...(wish.kmsKey !== undefined && { KmsKeyArn: wish.kmsKey }),
+    ...(wish.rolePath !== undefined && { RolePath: wish.rolePath }),
   }
   const isOtherNetworkWanted = wish.hasOwnNetwork && kept?.['VpcId'] !== ''
   if (kept !== undefined) return { ...kept, ...chosen, ...(isOtherNetworkWanted && (await newNetwork(site))) }

@@ -13,6 +13,8 @@ export interface TerraformValues {
   create_spot_role: boolean
   workers_may_buy: boolean
   permissions_boundary?: string
+  kms_key_arn?: string
+  role_path?: string
   /** By Region: an existing network, or the zones of a new one. */
   networks: Record<string, { vpc_id: string } | { zones: string[] }>
 }

@@ -18,6 +18,8 @@ interface Options {
   ownNetwork?: true
   buyer?: boolean
   boundary?: string
+  kmsKey?: string
+  rolePath?: string
   yes?: true
   dryRun?: true
   settings?: string
@@ -46,6 +48,8 @@ export function define(command: Command, cli: Cli): void {
     .option('--buyer', 'let workers buy and hold capacity in advance, with a separate role')
     .option('--no-buyer', 'do not let workers buy capacity (default for a new set-up)')
     .option('--boundary <arn>', 'permissions boundary of all roles')
+    .option('--kms-key <arn>', 'KMS key that encrypts the store')
+    .option('--role-path <path>', 'path of all roles, such as /ml/')
     .option('--yes', 'apply without asking')
     .option('--dry-run', 'only show what would change')
     .option('--settings <file>', 'write the settings into a shell file')
@@ -111,13 +115,16 @@ export function refuseForeignFlags(
     'with-data': options.withData === true,
     buyer: options.buyer !== undefined,
     boundary: options.boundary !== undefined,
+    'kms-key': options.kmsKey !== undefined,
+    'role-path': options.rolePath !== undefined,
   }
   for (const [flag, isGiven] of Object.entries(given))
     if (isGiven && !flags.includes(flag as registry.AccountFlag))
       throw new CrucibleError('usage', `crucible setup ${provider} has no --${flag}.`)
 }
 
-function wishOf({ region, profile, prefix, bucket, ownNetwork, buyer, boundary }: Options): AccountRequest {
+function wishOf(options: Options): AccountRequest {
+  const { region, profile, prefix, bucket, ownNetwork, buyer, boundary, kmsKey, rolePath } = options
   return {
     prefix,
     hasOwnNetwork: ownNetwork === true,
@@ -126,6 +133,8 @@ function wishOf({ region, profile, prefix, bucket, ownNetwork, buyer, boundary }
     bucket,
     letsWorkersBuy: buyer,
     boundary,
+    kmsKey,
+    rolePath,
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * Set-up against moto, whose CloudFormation creates, changes and deletes most resources of the template. It has no bucket policies, no
- * service-linked roles, no drift, no events of resources and no outputs of change sets; its change sets list resources whose condition is
- * false, its updates miss parameters in conditions, and it cannot delete route tables. stack.test.ts covers those with recorded answers.
+ * bucket keys, no service-linked roles, no drift, no events of resources and no outputs of change sets; its change sets list resources whose
+ * condition is false, its updates miss parameters in conditions, and it cannot delete route tables. stack.test.ts covers those with recorded answers.
  */
 import {
   CreateLaunchTemplateCommand,
@@ -11,7 +11,12 @@ import {
   TerminateInstancesCommand,
 } from '@aws-sdk/client-ec2'
 import { CreateRoleCommand, GetRolePolicyCommand, ListRolesCommand } from '@aws-sdk/client-iam'
-import { CreateBucketCommand, ListBucketsCommand, PutObjectCommand } from '@aws-sdk/client-s3'
+import {
+  CreateBucketCommand,
+  GetBucketEncryptionCommand,
+  ListBucketsCommand,
+  PutObjectCommand,
+} from '@aws-sdk/client-s3'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { createAccountSetup, type SetupOptions } from '../../../../backends/ec2/setup'
 import { createClients, type Clients } from '../../../../backends/ec2/setup/clients'
@@ -100,6 +105,30 @@ const roles = async () =>
     expect(await removed(setupOf())).toMatchObject([{ did: 'removed', part: { name: BUCKET } }])
     expect([await roles(), await buckets()]).toEqual([[], []])
     expect(await removed(setupOf())).toEqual([])
+  })
+
+  it('encrypts the bucket with the key of the company, lets its roles use it, and keeps key and path', async () => {
+    const kmsKey = `arn:aws:kms:us-east-1:${ACCOUNT}:key/1234abcd`
+    await applied(setupOf({ kmsKey, rolePath: '/ml/' }))
+    const { ServerSideEncryptionConfiguration: encryption } = await clients.s3.send(
+      new GetBucketEncryptionCommand({ Bucket: BUCKET }),
+    )
+    expect(encryption!.Rules).toMatchObject([
+      { ApplyServerSideEncryptionByDefault: { KMSMasterKeyID: kmsKey } },
+    ])
+    for (const role of ['grant', 'worker']) {
+      const command = new GetRolePolicyCommand({ RoleName: `crucible-${role}`, PolicyName: 'key' })
+      const { PolicyDocument = '' } = await clients.iam.send(command)
+      expect(decodeURIComponent(PolicyDocument)).toContain(kmsKey)
+    }
+    const { settings } = await surveyed()
+    expect(settings).toMatchObject({ CRUCIBLE_GRANT_ROLE: `arn:aws:iam::${ACCOUNT}:role/ml/crucible-grant` })
+    const { ['terraform.tfvars.json']: values } = await setupOf().terraform(patiently().signal)
+    expect(JSON.parse(values!)).toMatchObject({ kms_key_arn: kmsKey, role_path: '/ml/' })
+    await expect(surveyed({ kmsKey: `${kmsKey}5` })).rejects.toThrow(
+      /was set up with the key .*:key\/1234abcd, without which/,
+    )
+    await expect(surveyed({ rolePath: '/' })).rejects.toThrow(/was set up with roles below \/ml\//)
   })
 
   it('creates a network in each Region that has no default one or where that is wanted, and keeps earlier Regions', async () => {

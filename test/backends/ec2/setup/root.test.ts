@@ -76,19 +76,26 @@ describe('the root user of an account', () => {
     },
   )
 
-  it('is no other person, whose wrong permissions boundary is refused before anything is created', async () => {
-    arn = 'arn:aws:iam::111122223333:user/ada'
-    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const wish = {
-      region: 'us-east-1',
-      prefix: 'crucible',
-      hasOwnNetwork: false,
-      boundary: 'limits',
-      endpoint,
-    }
-    await expect(createAccountSetup(wish).survey(patiently().signal)).rejects.toThrow(
-      'Invalid permissions boundary "limits"',
-    )
-    expect(asked.filter((action) => !(action in ANSWERS) && action !== 'HEAD')).toEqual([])
-  })
+  it.each([
+    [{ boundary: 'limits' }, 'Invalid permissions boundary "limits"'],
+    [
+      { kmsKey: 'arn:aws:kms:us-east-1:111122223333:alias/store' },
+      'Invalid KMS key "arn:aws:kms:us-east-1:111122223333:alias/store" for a store in us-east-1',
+    ],
+    [
+      { kmsKey: 'arn:aws:kms:eu-west-1:111122223333:key/1234abcd' },
+      'Invalid KMS key "arn:aws:kms:eu-west-1:111122223333:key/1234abcd" for a store in us-east-1',
+    ],
+    [{ rolePath: 'ml' }, 'Invalid path "ml" of roles'],
+  ])(
+    'is no other person, whose wrong choice is refused before anything is created: %j',
+    async (choice, words) => {
+      arn = 'arn:aws:iam::111122223333:user/ada'
+      const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      const wish = { region: 'us-east-1', prefix: 'crucible', hasOwnNetwork: false, ...choice, endpoint }
+      const surveyed = (async () => createAccountSetup(wish).survey(patiently().signal))()
+      await expect(surveyed).rejects.toThrow(words)
+      expect(asked.filter((action) => !(action in ANSWERS) && action !== 'HEAD')).toEqual([])
+    },
+  )
 })
