@@ -22,6 +22,7 @@ data "aws_iam_policy_document" "machines" {
       "ec2:DescribeFleets",
       "ec2:DescribeLaunchTemplates",
       "ec2:DescribeSpotInstanceRequests",
+      "ec2:GetEbsDefaultKmsKeyId",
       "ssm:DescribeInstanceInformation",
       "ssm:ListCommandInvocations",
       "ssm:GetCommandInvocation",
@@ -232,6 +233,40 @@ resource "aws_iam_role_policy" "grant_key" {
   name   = "key"
   role   = aws_iam_role.grant.name
   policy = data.aws_iam_policy_document.key.json
+}
+
+# EC2 accepts a launch whose caller may not use the key, and ends the machine at once.
+data "aws_iam_policy_document" "disk_keys" {
+  statement {
+    sid = "DiskKeys"
+    actions = [
+      "kms:Decrypt",
+      "kms:DescribeKey",
+      "kms:GenerateDataKeyWithoutPlaintext",
+      "kms:ReEncryptFrom",
+      "kms:ReEncryptTo",
+    ]
+    resources = var.disk_key_arns
+  }
+
+  statement {
+    sid       = "DiskKeyGrants"
+    actions   = ["kms:CreateGrant"]
+    resources = var.disk_key_arns
+
+    condition {
+      test     = "Bool"
+      variable = "kms:GrantIsForAWSResource"
+      values   = ["true"]
+    }
+  }
+}
+
+resource "aws_iam_role_policy" "worker_disk_keys" {
+  count  = length(var.disk_key_arns) == 0 ? 0 : 1
+  name   = "disk-keys"
+  role   = aws_iam_role.worker.name
+  policy = data.aws_iam_policy_document.disk_keys.json
 }
 
 # Capacity Blocks can be bought without our tags, by people. An on-demand reservation must be tagged, and only tagged ones are changed

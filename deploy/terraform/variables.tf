@@ -44,6 +44,12 @@ variable "kms_key_arn" {
   default     = null
 }
 
+variable "disk_key_arns" {
+  description = "ARNs of the account's own KMS keys for disks, one for each Region that has one; empty for AWS's own."
+  type        = list(string)
+  default     = []
+}
+
 variable "role_path" {
   description = "Path of the roles."
   type        = string

@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => at.close())
 
-/** Those that start a small cloud, of which a process has one at a time. */
+/** Those that start a small cloud: a process has one at a time. */
 const CLOUD_PARTS = ['recovery', 'queue']
 
 async function checkFigures(name: string): Promise<void> {

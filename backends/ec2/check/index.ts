@@ -7,7 +7,13 @@ import { checkGroups, checkWaysOut } from './network'
 import { checkStoreRights } from './store-rights'
 import { ec2Error } from '../errors'
 import type { Host } from '../host'
-import { probesOf, STORE_PERMISSIONS, WORKER_PERMISSIONS, type PolicyFacts } from '../setup/permissions'
+import {
+  DISK_KEY_ACTIONS,
+  probesOf,
+  STORE_PERMISSIONS,
+  WORKER_PERMISSIONS,
+  type PolicyFacts,
+} from '../setup/permissions'
 import { checkPlan } from './free-plan'
 import { refusalOfRoot } from '../setup/root'
 import { isOpen, requestInWords } from '../market/quotas'
@@ -45,6 +51,7 @@ export async function check(host: Host, { signal }: CallContext): Promise<Proble
     () => checkReservations(host, signal),
     () => checkBuyer(host, identity.value.account, signal),
     () => checkBucket(host, signal),
+    () => checkDiskKey(host, identity.value.arn, signal),
   ]
   const problems = await Promise.all(
     parts.map(async (part) => {
@@ -138,6 +145,29 @@ async function checkPermissions(
       },
     ]
   }
+}
+
+/** Whether this identity may use the account's own key for disks. The policy of the key may still refuse it: IAM simulates none. */
+async function checkDiskKey(host: Host, arn: string, signal: AbortSignal): Promise<Problem[]> {
+  const key = await host.api.account.diskKey(signal)
+  if (key === undefined) return []
+  const context = { 'kms:GrantIsForAWSResource': 'true' }
+  const denied = await host.api.account.deniedActions(
+    await principalOf(host, arn, signal),
+    { actions: DISK_KEY_ACTIONS, probe: { resource: key, context } },
+    signal,
+  )
+  if (denied.length === 0) return []
+  const actions = denied.map(({ action }) => action).join(', ')
+  return [
+    {
+      severity: 'error',
+      message: `this account encrypts disks with the key ${key}, and ${arn} lacks permission for ${actions} with it: EC2 would end each machine at once (Client.InternalError)`,
+      remedy:
+        'Run `crucible setup aws` again, which adds them to the role of workers; or allow them in its policies.',
+      failure: 'auth',
+    },
+  ]
 }
 
 /** Returns the name of the profile's role. Most have the profile's name; another check reports a missing permission to read it. */

@@ -1,3 +1,4 @@
+import { GetEbsDefaultKmsKeyIdCommand, type EC2Client } from '@aws-sdk/client-ec2'
 import {
   GetInstanceProfileCommand,
   GetRoleCommand,
@@ -16,6 +17,7 @@ import { readQuota, readQuotaRequests } from './quota-calls'
 import { contextOf } from './simulation'
 
 interface AccountClients {
+  ec2: EC2Client
   sts: STSClient
   iam: IAMClient
   quotas: ServiceQuotasClient
@@ -25,7 +27,7 @@ interface AccountClients {
   endpoint?: string | undefined
 }
 
-export function createAccountApi({ sts, iam, quotas, ssm, s3Of, endpoint }: AccountClients): AccountApi {
+export function createAccountApi({ ec2, sts, iam, quotas, ssm, s3Of, endpoint }: AccountClients): AccountApi {
   return {
     identity: (signal) => call(signal, () => identity(sts, signal)),
     plan: (signal) => readPlan(sts, { endpoint, signal }),
@@ -63,6 +65,7 @@ export function createAccountApi({ sts, iam, quotas, ssm, s3Of, endpoint }: Acco
         const { Parameter } = await ssm.send(new GetParameterCommand({ Name: name }), { abortSignal: signal })
         return Parameter?.Value ?? ''
       }),
+    diskKey: (signal) => call(signal, () => diskKey(ec2, signal)),
     bucketRegion: (bucket, signal) => call(signal, () => bucketRegion(s3Of(bucket), bucket.name, signal)),
     putIfAbsent: (bucket, key, signal) =>
       call(signal, async () => {
@@ -86,6 +89,12 @@ export function createAccountApi({ sts, iam, quotas, ssm, s3Of, endpoint }: Acco
         })
       }),
   }
+}
+
+/** The KMS key that encrypts disks in a Region; `undefined` for AWS's own. */
+export async function diskKey(ec2: EC2Client, signal: AbortSignal): Promise<string | undefined> {
+  const { KmsKeyId } = await ec2.send(new GetEbsDefaultKmsKeyIdCommand({}), { abortSignal: signal })
+  return KmsKeyId === undefined || KmsKeyId.endsWith('alias/aws/ebs') ? undefined : KmsKeyId
 }
 
 async function identity(sts: STSClient, signal: AbortSignal): ReturnType<AccountApi['identity']> {

@@ -79,6 +79,8 @@ export interface AccountApi {
   roleArn(name: string, signal: AbortSignal): Promise<string | undefined>
   /** Returns the value of a public or own parameter. */
   parameter(name: string, signal: AbortSignal): Promise<string>
+  /** The KMS key that encrypts disks in this Region; `undefined` for AWS's own. */
+  diskKey(signal: AbortSignal): Promise<string | undefined>
   /** Region of a bucket, or `undefined` without such a bucket. */
   bucketRegion(bucket: Bucket, signal: AbortSignal): Promise<string | undefined>
   /** Puts an object if it does not exist; otherwise returns false and changes nothing. */

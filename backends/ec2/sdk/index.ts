@@ -64,6 +64,7 @@ export function createSdkApi({ region, endpoint, buyerRole, patience = PATIENCE 
   const buyer = buyerRole === undefined ? {} : { credentials: roleCredentials(sts, buyerRole) }
   return {
     account: createAccountApi({
+      ec2: clients.reading.ec2,
       sts,
       iam: explainingSignIn(new IAMClient(reading)),
       quotas: explainingSignIn(new ServiceQuotasClient(reading)),

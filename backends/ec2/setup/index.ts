@@ -230,6 +230,7 @@ async function terraform(
       permissions_boundary: home.parameters['PermissionsBoundary'] || undefined,
       kms_key_arn: home.parameters['KmsKeyArn'] || undefined,
       role_path: home.parameters['RolePath'] || undefined,
+      disk_key_arns: home.parameters['DiskKeyArns'] ? listOf(home.parameters['DiskKeyArns']) : undefined,
       networks: Object.fromEntries(
         found.sites.map(({ region, parameters }) => [region, networkIn(parameters)]),
       ),

@@ -48,7 +48,12 @@ export const WORKER_PERMISSIONS: readonly Permission[] = [
   ),
   { action: 'ssm:SendCommand', scopes: ['shell-document', 'own-commands'] },
   ...useful('region', 'ec2:DescribeSpotPriceHistory', 'ec2:GetConsoleOutput', 'ec2:DescribeRouteTables'),
-  ...useful('region', 'ec2:DescribeVpcEndpoints', 'ec2:DescribeCapacityReservations'),
+  ...useful(
+    'region',
+    'ec2:DescribeVpcEndpoints',
+    'ec2:DescribeCapacityReservations',
+    'ec2:GetEbsDefaultKmsKeyId',
+  ),
   // Shows the outcome of a fleet whose answer was empty.
   ...useful('region', 'ec2:DescribeFleets'),
   ...useful('region', 'ec2:DescribeLaunchTemplates', 'ec2:DescribeSpotInstanceRequests'),
@@ -77,6 +82,12 @@ export const BUYER_PERMISSIONS: readonly Permission[] = [
   ...needed('own-reservations', 'ec2:CreateCapacityReservationBySplitting'),
   ...needed('own-reservations', 'ec2:CreateCapacityReservationCancellationQuote'),
   ...needed('tags-at-purchase', 'ec2:CreateTags'),
+]
+
+/** Permissions on the account's own key for disks, if there is one: without them EC2 accepts each launch and ends the machine at once. */
+export const DISK_KEY_ACTIONS = [
+  ...['kms:CreateGrant', 'kms:Decrypt', 'kms:DescribeKey', 'kms:GenerateDataKeyWithoutPlaintext'],
+  ...['kms:ReEncryptFrom', 'kms:ReEncryptTo'],
 ]
 
 /** Permissions on the store: of workers, of clients, and of the role behind the grants. */

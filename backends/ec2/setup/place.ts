@@ -5,6 +5,7 @@ import { GetRoleCommand, type Role } from '@aws-sdk/client-iam'
 import { GetCallerIdentityCommand } from '@aws-sdk/client-sts'
 import { arnIn } from '../../../network/partitions'
 import { hasCode, invalid } from '../errors'
+import { diskKey } from '../sdk/account'
 import { call } from '../sdk/errors'
 import type { Clients } from './clients'
 import { isOurs, roleName, SETUP_TAGS, type Place, type RegionSetup, type SetupRequest } from './site'
@@ -51,6 +52,7 @@ export async function findPlace(
   checkRolePath(wish, before)
   const bucket = wish.bucket ?? kept ?? `${prefix}-${account}-${regions[0]}`
   const letsWorkersBuy = wish.letsWorkersBuy ?? before?.parameters.get('WorkersMayBuy') === 'yes'
+  const diskKeys = await diskKeysOf(regions.map(clientsOf), signal)
   const sites = await Promise.all(
     regions.map(async (region): Promise<RegionSetup> => {
       const common = {
@@ -65,7 +67,7 @@ export async function findPlace(
       const stack = await stackIn(common)
       const resources = stack === undefined ? [] : await resourcesOf(common, stack)
       const site = { ...common, isHome: region === regions[0], stack, resources, parameters: {} }
-      return { ...site, parameters: await parametersOf(site, { regions, letsWorkersBuy, wish }) }
+      return { ...site, parameters: await parametersOf(site, { regions, letsWorkersBuy, diskKeys, wish }) }
     }),
   )
   return { sites: sites as Place['sites'], identity, letsWorkersBuy }
@@ -130,16 +132,31 @@ export async function roleNamed(
   }
 }
 
+/**
+ * The account's own keys for the disks of some Regions: without permissions for them EC2 ends each machine at once. Undefined where they
+ * cannot be read: `crucible doctor` checks them again.
+ */
+async function diskKeysOf(clients: readonly Clients[], signal: AbortSignal): Promise<string[] | undefined> {
+  try {
+    const keys = await Promise.all(clients.map(({ ec2 }) => call(signal, () => diskKey(ec2, signal))))
+    return keys.filter((key) => key !== undefined)
+  } catch {
+    signal.throwIfAborted()
+    return undefined
+  }
+}
+
 interface Choice {
   regions: readonly string[]
   letsWorkersBuy: boolean
+  diskKeys: readonly string[] | undefined
   wish: SetupRequest
 }
 
 /** A deployed stack keeps every parameter that this run does not choose. */
 async function parametersOf(
   site: RegionSetup,
-  { regions, letsWorkersBuy, wish }: Choice,
+  { regions, letsWorkersBuy, diskKeys, wish }: Choice,
 ): Promise<Record<string, string>> {
   const { stack, prefix, bucket, isHome } = site
   const kept = isEmpty(stack) ? undefined : Object.fromEntries(stack!.parameters)
@@ -148,6 +165,7 @@ async function parametersOf(
     Regions: regions.join(','),
     Bucket: bucket,
     WorkersMayBuy: letsWorkersBuy ? 'yes' : 'no',
+    ...(diskKeys !== undefined && { DiskKeyArns: diskKeys.join(',') }),
     ...(wish.boundary !== undefined && { PermissionsBoundary: wish.boundary }),
     ...(wish.kmsKey !== undefined && { KmsKeyArn: wish.kmsKey }),
     ...(wish.rolePath !== undefined && { RolePath: wish.rolePath }),

@@ -14,6 +14,7 @@ export interface TerraformValues {
   workers_may_buy: boolean
   permissions_boundary?: string
   kms_key_arn?: string
+  disk_key_arns?: readonly string[]
   role_path?: string
   /** By Region: an existing network, or the zones of a new one. */
   networks: Record<string, { vpc_id: string } | { zones: string[] }>

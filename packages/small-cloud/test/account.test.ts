@@ -11,7 +11,7 @@ afterEach(stopClouds)
 const IMAGE = { ImageId: 'resolve:ssm:/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64' }
 
 async function launched(
-  { clients }: TestCloud,
+  { clients }: { clients: Pick<TestCloud['clients'], 'ec2'> },
   wish: Partial<sdk.RunInstancesCommandInput>,
 ): Promise<string> {
   const { Instances } = await clients.ec2.send(
@@ -19,6 +19,30 @@ async function launched(
   )
   return Instances![0]!.InstanceId!
 }
+
+describe('an account with a key of its own for disks', () => {
+  it('ends the machines of callers who may not use it in the second in which it accepts them', async () => {
+    const diskKey = 'arn:aws:kms:us-east-1:111122223333:key/1234abcd'
+    const worker = (...Action: string[]) => ({
+      accessKeyId: 'worker',
+      secretAccessKey: 'secret',
+      policies: { p: { Version: '2012-10-17', Statement: [{ Effect: 'Allow', Action, Resource: '*' }] } },
+    })
+    const reasonOf = async (...actions: string[]): Promise<string | undefined> => {
+      const { cloud, clock } = await testCloud({ diskKey, users: { worker: worker(...actions) } })
+      const keys = { accessKeyId: 'worker', secretAccessKey: 'secret' }
+      const { ec2 } = clientsOf(cloud.endpoint, keys)
+      expect((await ec2.send(new sdk.GetEbsDefaultKmsKeyIdCommand({}))).KmsKeyId).toBe(diskKey)
+      const BlockDeviceMappings = [{ DeviceName: '/dev/sda1', Ebs: { Encrypted: true } }]
+      const id = await launched({ clients: { ec2 } }, { BlockDeviceMappings })
+      await clock.advance(1)
+      const { Reservations } = await ec2.send(new sdk.DescribeInstancesCommand({ InstanceIds: [id] }))
+      return Reservations![0]!.Instances![0]!.StateReason?.Code
+    }
+    expect(await reasonOf('ec2:*')).toBe('Client.InternalError')
+    expect(await reasonOf('ec2:*', 'kms:CreateGrant')).toBeUndefined()
+  })
+})
 
 describe('spot in an account that never had any', () => {
   it('needs a role of its own, or somebody who may make it', async () => {

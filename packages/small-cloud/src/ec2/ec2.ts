@@ -12,6 +12,7 @@ import type { DurationName } from '../world/durations'
 import { BlockMarket } from './block-market'
 import { CancellationQuotes } from './cancellation-quotes'
 import { ExtensionMarket } from './extension-market'
+import type { LaunchPlan } from './launch-plan'
 import type { Instance, Region } from './model'
 import { makeRegion } from './region'
 import { ReservationLife } from './reservation-life'
@@ -33,7 +34,7 @@ export interface Ec2Parts {
 
 /** State changes of instances, on request and spontaneous. */
 export interface Lifecycle {
-  begin(instance: Instance): void
+  begin(instance: Instance, plan: Pick<LaunchPlan, 'isKeyRefused'>): void
   /** Ends an instance with an orderly shutdown, unless `isSudden`. */
   terminate(instance: Instance, isSudden?: boolean): void
   /** Stops a running instance; its disk stays. A stopping or stopped instance is left as it is. */

@@ -22,6 +22,8 @@ export interface LaunchPlan {
   userData: string
   shutdownBehavior: 'stop' | 'terminate'
   isProtected: boolean
+  /** Whether the caller may not use the key of the disks: EC2 accepts the launch, and ends the machine at once. */
+  isKeyRefused: boolean
   metadataOptions: MetadataOptions
   hasPublicIp?: boolean
   /** The template of the launch. */
@@ -70,6 +72,7 @@ export function planLaunch(ec2: Ec2, call: Call, fields: LaunchFields): LaunchPl
     userData: userDataOf(fields),
     shutdownBehavior: fields.InstanceInitiatedShutdownBehavior ?? 'stop',
     isProtected: fields.DisableApiTermination ?? false,
+    isKeyRefused: isKeyRefused(ec2, call, fields),
     metadataOptions: {
       httpTokens: fields.MetadataOptions?.HttpTokens ?? 'optional',
       httpEndpoint: fields.MetadataOptions?.HttpEndpoint ?? 'enabled',
@@ -81,6 +84,18 @@ export function planLaunch(ec2: Ec2, call: Call, fields: LaunchFields): LaunchPl
       : { hasPublicIp: interfaces[0].AssociatePublicIpAddress }),
     fields,
   }
+}
+
+function isKeyRefused(
+  { parts: { world, identities } }: Ec2,
+  { principal }: Call,
+  { BlockDeviceMapping: disks = [] }: LaunchFields,
+): boolean {
+  const { diskKey: resource } = world
+  if (resource === undefined || !disks.some((disk) => 'Ebs' in disk && disk.Ebs?.Encrypted === true))
+    return false
+  const context = { 'kms:GrantIsForAWSResource': 'true' }
+  return identities.judge(principal, { action: 'kms:CreateGrant', resource, context }) !== 'allowed'
 }
 
 export function typeOf(ec2: Ec2, { InstanceType: name = 'm5.large' }: LaunchFields): MachineType {

@@ -30,7 +30,7 @@ export function launch(ec2: Ec2, plan: LaunchPlan, order: LaunchOrder): Instance
     for (const volume of instance.volumes) plan.region.volumes.set(volume.id, volume)
     if (instance.spotRequest !== undefined)
       plan.region.spotRequests.set(instance.spotRequest.id, instance.spotRequest)
-    ec2.parts.lifecycle.begin(instance)
+    ec2.parts.lifecycle.begin(instance, { isKeyRefused: plan.isKeyRefused })
   }
   return instances
 }

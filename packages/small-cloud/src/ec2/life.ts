@@ -7,9 +7,10 @@ import type { Market } from '../world/market'
 import { drawMs, type World } from '../world/world'
 import type { Lifecycle } from './ec2'
 import { Evictions } from './evictions'
+import type { LaunchPlan } from './launch-plan'
 import { isAlive, stateOf, type Instance, type InstanceState, type Reason, type Region } from './model'
 import type { PowerSupply } from './power'
-import { BLOCK_ENDED, HARDWARE, SELF_INITIATED, SPOT_TERMINATION, USER_INITIATED } from './reasons'
+import { BLOCK_ENDED, HARDWARE, NO_KEY, SELF_INITIATED, SPOT_TERMINATION, USER_INITIATED } from './reasons'
 
 export interface LifeParts {
   world: World
@@ -46,8 +47,12 @@ export class Life implements Lifecycle {
     this.onAgent = listener
   }
 
-  begin(instance: Instance): void {
+  begin(instance: Instance, { isKeyRefused }: Pick<LaunchPlan, 'isKeyRefused'>): void {
     const { clock, faults } = this.parts
+    if (isKeyRefused) {
+      clock.after(0, () => void this.end(instance, { reason: NO_KEY, isSudden: true }))
+      return
+    }
     const failure = faults.first('launch-fails', occasionOf(instance))
     if (failure !== undefined) {
       const reason = { code: failure.reason, message: `${failure.reason}: the launch has failed` }

@@ -9,6 +9,11 @@ export const SELF_INITIATED: Reason = {
   code: 'Client.InstanceInitiatedShutdown',
   message: 'Client.InstanceInitiatedShutdown: Instance initiated shutdown',
 }
+/** Of a machine whose disks the caller's key may not encrypt. */
+export const NO_KEY: Reason = {
+  code: 'Client.InternalError',
+  message: 'Client.InternalError: Client error on launch',
+}
 export const SPOT_TERMINATION: Reason = {
   code: 'Server.SpotInstanceTermination',
   message: 'Server.SpotInstanceTermination: Spot instance termination',

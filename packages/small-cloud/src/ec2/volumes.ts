@@ -36,6 +36,10 @@ export function volumeActions(ec2: Ec2): Record<string, Action> {
         return { volumeSet: items.map(volumeWords), nextToken }
       },
     }),
+    GetEbsDefaultKmsKeyId: action({
+      input: z.strictObject({ ...dryRun }),
+      run: () => ({ kmsKeyId: ec2.parts.world.diskKey ?? 'alias/aws/ebs' }),
+    }),
     DeleteVolume: action({
       input: z.strictObject({ ...dryRun, VolumeId: text }),
       isMutating: true,

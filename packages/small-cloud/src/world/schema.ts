@@ -169,6 +169,11 @@ export const worldSchema = z.strictObject({
   quotas: z
     .record(z.string().regex(/^L-[0-9A-F]{8}$/, 'is not a quota code, such as L-DB2E81BA'), z.number().min(0))
     .default({}),
+  /** The KMS key of the company that encrypts disks; AWS's own when missing. */
+  diskKey: z
+    .string()
+    .regex(/^arn:aws:kms:[a-z0-9-]+:\d{12}:key\/[\w-]+$/, 'is not the ARN of a KMS key')
+    .optional(),
   users: z.record(z.string(), user).default({}),
   /** Default: the usual ones. */
   roles: z.record(z.string(), role).optional(),

@@ -7,6 +7,8 @@ import {
   CreateLaunchTemplateCommand,
   DescribeLaunchTemplatesCommand,
   DescribeSubnetsCommand,
+  EC2Client,
+  GetEbsDefaultKmsKeyIdCommand,
   RunInstancesCommand,
   TerminateInstancesCommand,
 } from '@aws-sdk/client-ec2'
@@ -35,6 +37,19 @@ const hasMoto = python !== undefined && hasMotoIn(python)
 let server: Moto
 let clients: Clients
 
+/** As an account has it that has set no key of its own. */
+const AWS_KEY = 'alias/aws/ebs'
+let diskKey = AWS_KEY
+
+/** Answers the call that moto lacks. */
+function answerDiskKey(): void {
+  const { send } = EC2Client.prototype as unknown as { send: (...sent: unknown[]) => Promise<unknown> }
+  jest.spyOn(EC2Client.prototype, 'send').mockImplementation(function (this: EC2Client, ...sent: unknown[]) {
+    if (sent[0] instanceof GetEbsDefaultKmsKeyIdCommand) return Promise.resolve({ KmsKeyId: diskKey })
+    return send.apply(this, sent)
+  } as never)
+}
+
 function setupOf(options: Partial<SetupOptions> = {}): Required<AccountSetup> {
   const { endpoint } = server
   return createAccountSetup({
@@ -61,6 +76,7 @@ const roles = async () =>
     delete process.env['AWS_SESSION_TOKEN']
     server = await startMoto(python!)
     clients = createClients({ region: 'us-east-1', endpoint: server.endpoint })
+    answerDiskKey()
   }, 120_000)
   beforeEach(() => fetch(`${server.endpoint}/moto-api/reset`, { method: 'POST' }))
   afterAll(() => server?.stop())
@@ -109,6 +125,7 @@ const roles = async () =>
 
   it('encrypts the bucket with the key of the company, lets its roles use it, and keeps key and path', async () => {
     const kmsKey = `arn:aws:kms:us-east-1:${ACCOUNT}:key/1234abcd`
+    diskKey = `arn:aws:kms:us-east-1:${ACCOUNT}:key/5678dcba`
     await applied(setupOf({ kmsKey, rolePath: '/ml/' }))
     const { ServerSideEncryptionConfiguration: encryption } = await clients.s3.send(
       new GetBucketEncryptionCommand({ Bucket: BUCKET }),
@@ -116,15 +133,24 @@ const roles = async () =>
     expect(encryption!.Rules).toMatchObject([
       { ApplyServerSideEncryptionByDefault: { KMSMasterKeyID: kmsKey } },
     ])
-    for (const role of ['grant', 'worker']) {
-      const command = new GetRolePolicyCommand({ RoleName: `crucible-${role}`, PolicyName: 'key' })
+    for (const [role, PolicyName, key] of [
+      ['grant', 'key', kmsKey],
+      ['worker', 'key', kmsKey],
+      ['worker', 'disk-keys', diskKey],
+    ]) {
+      const command = new GetRolePolicyCommand({ RoleName: `crucible-${role}`, PolicyName })
       const { PolicyDocument = '' } = await clients.iam.send(command)
-      expect(decodeURIComponent(PolicyDocument)).toContain(kmsKey)
+      expect(decodeURIComponent(PolicyDocument)).toContain(key)
     }
     const { settings } = await surveyed()
     expect(settings).toMatchObject({ CRUCIBLE_GRANT_ROLE: `arn:aws:iam::${ACCOUNT}:role/ml/crucible-grant` })
     const { ['terraform.tfvars.json']: values } = await setupOf().terraform(patiently().signal)
-    expect(JSON.parse(values!)).toMatchObject({ kms_key_arn: kmsKey, role_path: '/ml/' })
+    expect(JSON.parse(values!)).toMatchObject({
+      kms_key_arn: kmsKey,
+      disk_key_arns: [diskKey],
+      role_path: '/ml/',
+    })
+    diskKey = AWS_KEY
     await expect(surveyed({ kmsKey: `${kmsKey}5` })).rejects.toThrow(
       /was set up with the key .*:key\/1234abcd, without which/,
     )

@@ -36,13 +36,19 @@ const PART = { intent: 'res-part', deployment: 'dep', owner: 'ada' }
 const ALL = [...WORKER_PERMISSIONS, ...STORE_PERMISSIONS].map(({ action }) => action)
 const roleArn = (name: string): string => `arn:aws:iam::${ACCOUNT}:role/${name}`
 
+const DISK_KEY = `arn:aws:kms:us-east-1:${ACCOUNT}:key/1234abcd`
+
 let cloud: Cloud
 beforeAll(async () => {
-  cloud = await preparedAccount({
-    blockOfferings: [{ type: 'p5.48xlarge', zone: 'us-east-1a', count: 8, usdPerInstanceHour: 30 }],
-    // A bought block stays unpaid for as long as these tests take.
-    durations: { payment: 86_400 },
-  })
+  cloud = await preparedAccount(
+    {
+      diskKey: DISK_KEY,
+      blockOfferings: [{ type: 'p5.48xlarge', zone: 'us-east-1a', count: 8, usdPerInstanceHour: 30 }],
+      // A bought block stays unpaid for as long as these tests take.
+      durations: { payment: 86_400 },
+    },
+    { DiskKeyArns: DISK_KEY },
+  )
 })
 afterAll(() => cloud.stop())
 
@@ -296,6 +302,20 @@ describe('crucible doctor in the name of the worker', () => {
       expect((await checked()).join('; ')).toContain(action)
     } finally {
       await iam.send(new PutRolePolicyCommand({ ...at, PolicyDocument: whole }))
+    }
+  })
+
+  it('names the key for disks that the role may not use', async () => {
+    const { iam } = clientsOf(cloud.endpoint, cloud.credentials)
+    const at = { RoleName: WORKER, PolicyName: 'disk-keys' }
+    const { PolicyDocument = '' } = await iam.send(new GetRolePolicyCommand(at))
+    await iam.send(new DeleteRolePolicyCommand(at))
+    try {
+      expect((await checked()).join('; ')).toMatch(
+        /encrypts disks with the key .*:key\/1234abcd, and .* lacks permission for kms:CreateGrant, kms:Decrypt,/,
+      )
+    } finally {
+      await iam.send(new PutRolePolicyCommand({ ...at, PolicyDocument: decodeURIComponent(PolicyDocument) }))
     }
   })
 })

@@ -16,6 +16,10 @@ const ANSWERS: Readonly<Record<string, () => [number, string]>> = {
     `<GetCallerIdentityResponse><GetCallerIdentityResult><Account>111122223333</Account><Arn>${arn}</Arn></GetCallerIdentityResult></GetCallerIdentityResponse>`,
   ],
   DescribeStacks: () => failed('ValidationError', 'Stack with id crucible does not exist'),
+  GetEbsDefaultKmsKeyId: () => [
+    200,
+    '<GetEbsDefaultKmsKeyIdResponse><kmsKeyId>alias/aws/ebs</kmsKeyId></GetEbsDefaultKmsKeyIdResponse>',
+  ],
   GetRole: () => failed('NoSuchEntity', 'no such role'),
   DescribeVpcs: () => [
     200,
