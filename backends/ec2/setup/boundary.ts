@@ -1,10 +1,18 @@
 /** The permissions boundary of the roles, checked before anything is created: with a wrong one, the roles are useless and hard to explain. */
 import { GetPolicyCommand, GetPolicyVersionCommand, paginateSimulateCustomPolicy } from '@aws-sdk/client-iam'
 import { arnIn } from '../../../network/partitions'
+import { listOf } from '../../settings'
 import { hasCode, invalid } from '../errors'
 import { call } from '../sdk/errors'
 import { contextOf } from '../sdk/simulation'
-import { BUYER_PERMISSIONS, probesOf, STORE_PERMISSIONS, WORKER_PERMISSIONS } from './permissions'
+import {
+  BUYER_PERMISSIONS,
+  DISK_KEY_ACTIONS,
+  probesOf,
+  STORE_KEY_ACTIONS,
+  STORE_PERMISSIONS,
+  WORKER_PERMISSIONS,
+} from './permissions'
 import { roleName, type Place, type RegionSetup } from './site'
 
 const POLICY = /^arn:[\w-]+:iam::(?:\d{12}|aws):policy\/[\w+=,.@/-]+$/
@@ -67,8 +75,15 @@ async function deniedBy(site: RegionSetup, boundary: string, letsWorkersBuy: boo
   }
   const wanted = [...WORKER_PERMISSIONS, ...STORE_PERMISSIONS, ...(letsWorkersBuy ? BUYER_PERMISSIONS : [])]
   const needed = wanted.filter(({ isOptional }) => isOptional !== true)
+  const keys = { KmsKeyArn: STORE_KEY_ACTIONS, DiskKeyArns: DISK_KEY_ACTIONS }
+  const ofKeys = Object.entries(keys).flatMap(([name, actions]) =>
+    listOf(parameters[name] ?? '').map((resource) => ({
+      actions,
+      probe: { resource, context: { 'kms:GrantIsForAWSResource': 'true' } },
+    })),
+  )
   const found = await Promise.all(
-    probesOf(needed, facts).map(({ actions, probe: { resource, context } }) =>
+    [...probesOf(needed, facts), ...ofKeys].map(({ actions, probe: { resource, context } }) =>
       call(signal, async () => {
         const denied: string[] = []
         const pages = paginateSimulateCustomPolicy(

@@ -84,6 +84,9 @@ export const BUYER_PERMISSIONS: readonly Permission[] = [
   ...needed('tags-at-purchase', 'ec2:CreateTags'),
 ]
 
+/** Permissions on the key of an encrypted store: of workers, and of the role behind the grants. */
+export const STORE_KEY_ACTIONS = ['kms:Decrypt', 'kms:GenerateDataKey']
+
 /** Permissions on the account's own key for disks, if there is one: without them EC2 accepts each launch and ends the machine at once. */
 export const DISK_KEY_ACTIONS = [
   ...['kms:CreateGrant', 'kms:Decrypt', 'kms:DescribeKey', 'kms:GenerateDataKeyWithoutPlaintext'],

@@ -39,7 +39,11 @@ beforeEach(() => {
 })
 afterEach(() => void jest.restoreAllMocks())
 
-function check(boundary: string | undefined, letsWorkersBuy = false): Promise<string[]> {
+function check(
+  boundary: string | undefined,
+  letsWorkersBuy = false,
+  keys: Record<string, string> = {},
+): Promise<string[]> {
   const site = {
     clients: createClients({ region: 'us-east-1', endpoint: 'http://127.0.0.1:9' }),
     signal: new AbortController().signal,
@@ -47,7 +51,7 @@ function check(boundary: string | undefined, letsWorkersBuy = false): Promise<st
     region: 'us-east-1',
     bucket: 'store',
     prefix: 'crucible',
-    parameters: boundary === undefined ? {} : { PermissionsBoundary: boundary },
+    parameters: boundary === undefined ? {} : { PermissionsBoundary: boundary, ...keys },
   }
   return checkBoundary({ sites: [site], identity: '', letsWorkersBuy } as unknown as Place)
 }
@@ -83,6 +87,12 @@ describe('the permissions boundary of a set-up', () => {
       failure: { class: 'invalid', message: expect.stringMatching(new RegExp(`${words}$`)) },
     })
     await expect(check(BOUNDARY, true)).rejects.toThrow('ec2:PurchaseCapacityBlock')
+    denied = ['kms:GenerateDataKey', 'kms:CreateGrant']
+    expect(await check(BOUNDARY)).toEqual([])
+    const keys = { KmsKeyArn: 'arn:aws:kms:::key/a', DiskKeyArns: 'arn:aws:kms:::key/b,arn:aws:kms:::key/c' }
+    await expect(check(BOUNDARY, false, keys)).rejects.toThrow(
+      /roles need: kms:GenerateDataKey, kms:CreateGrant$/,
+    )
   })
 
   it.each([
