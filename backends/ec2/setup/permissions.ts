@@ -89,8 +89,12 @@ export const STORE_KEY_ACTIONS = ['kms:Decrypt', 'kms:GenerateDataKey']
 
 /** Permissions on the account's own key for disks, if there is one: without them EC2 accepts each launch and ends the machine at once. */
 export const DISK_KEY_ACTIONS = [
-  ...['kms:CreateGrant', 'kms:Decrypt', 'kms:DescribeKey', 'kms:GenerateDataKeyWithoutPlaintext'],
-  ...['kms:ReEncryptFrom', 'kms:ReEncryptTo'],
+  'kms:CreateGrant',
+  'kms:Decrypt',
+  'kms:DescribeKey',
+  'kms:GenerateDataKeyWithoutPlaintext',
+  'kms:ReEncryptFrom',
+  'kms:ReEncryptTo',
 ]
 
 /** Permissions on the store: of workers, of clients, and of the role behind the grants. */

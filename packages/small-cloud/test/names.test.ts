@@ -166,6 +166,7 @@ async function everything({ clients: { ec2 }, clock }: Awaited<ReturnType<typeof
     const Command = SCHEMAS[`${name}Command`] as new (input: object) => never
     return ec2.send(new Command(input))
   }
+  await send('GetEbsDefaultKmsKeyId')
   await send('CreateLaunchTemplate', {
     LaunchTemplateName: 'mine',
     VersionDescription: 'first',

@@ -5,16 +5,33 @@ import type { Ec2 } from './ec2'
 import type { LaunchPlan } from './launch-plan'
 
 /**
- * Returns the denial of `ec2:RunInstances` on an instance of the launch's type, if any. A fleet launches with its caller's permissions, so
- * a policy that denies types or launches refuses the overrides of a fleet and not the fleet.
+ * Returns the denial of `ec2:RunInstances` on an instance of the launch's type or on its volumes, if any. A fleet launches with its caller's
+ * permissions, so a policy that denies types, untagged or unencrypted ones refuses the overrides of a fleet and not the fleet.
  */
-export function launchDenial(ec2: Ec2, { principal, region }: Call, plan: LaunchPlan): ApiError | undefined {
-  const resource = `arn:aws:ec2:${region}:${ec2.parts.world.account}:instance/*`
-  const tags = (plan.fields.TagSpecification ?? []).flatMap(({ Tag }) => Tag)
+export function launchDenial(ec2: Ec2, call: Call, plan: LaunchPlan): ApiError | undefined {
+  const disks = (plan.fields.BlockDeviceMapping ?? []).flatMap((disk) => ('Ebs' in disk ? [disk.Ebs] : []))
+  const isEncrypted = disks.length > 0 && disks.every((disk) => disk?.Encrypted === true)
+  return (
+    denialOn(ec2, call, plan, {
+      kind: 'instance',
+      facts: { 'ec2:InstanceType': plan.type.name, 'ec2:InstanceMarketType': plan.capacity },
+    }) ?? denialOn(ec2, call, plan, { kind: 'volume', facts: { 'ec2:Encrypted': String(isEncrypted) } })
+  )
+}
+
+function denialOn(
+  ec2: Ec2,
+  { principal, region }: Call,
+  plan: LaunchPlan,
+  { kind, facts }: { kind: string; facts: Record<string, string> },
+): ApiError | undefined {
+  const resource = `arn:aws:ec2:${region}:${ec2.parts.world.account}:${kind}/*`
+  const tags = (plan.fields.TagSpecification ?? [])
+    .filter(({ ResourceType }) => ResourceType === kind)
+    .flatMap(({ Tag }) => Tag)
   const context = {
     'aws:RequestedRegion': region,
-    'ec2:InstanceType': plan.type.name,
-    'ec2:InstanceMarketType': plan.capacity,
+    ...facts,
     ...Object.fromEntries(tags.map(({ Key, Value }) => [`aws:RequestTag/${Key}`, Value])),
   }
   const verdict = ec2.parts.identities.judge(principal, { action: 'ec2:RunInstances', resource, context })

@@ -38,7 +38,8 @@ export async function preparedAccount(
   })
 }
 
-function rolesOf(template: Template): NonNullable<WorldText['roles']> {
+/** The roles of the template as a world has them. */
+export function rolesOf(template: Template): NonNullable<WorldText['roles']> {
   const roles = Object.values(template.resources).filter(({ Type }) => Type === 'AWS::IAM::Role')
   return Object.fromEntries(
     roles.map(({ Properties }) => {
