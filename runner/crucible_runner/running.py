@@ -221,6 +221,11 @@ class Running:
         """Decides whether the command may save once more before it is asked to end."""
         context = self._context
         asks_with = self._attempt.order["checkpoint"].get("signal", "SIGTERM")
+        try:
+            # Without it, a command would be ended at once that has just written its first save.
+            self._checkpointing.scanner.scan()
+        except OSError as error:
+            context.remark("the checkpoint directory cannot be read: %s" % error)
         waiting = LastSave(self._checkpointing.uploads, self._checkpointing.scanner, drain, context.clock)
         until_ms = drain.kill_at_ms(self._checkpointing.upload_ms()) - _REQUEST_MS
         if self.is_command_running and asks_with != "SIGTERM":

@@ -47,6 +47,20 @@ class ExactTest(RestoringTest):
             before, after = os.lstat(self.there(name)), os.lstat(self.at("next", *name.split("/")))
             self.assertEqual((after.st_mode, after.st_mtime_ns), (before.st_mode, before.st_mtime_ns), name)
 
+    def test_the_folder_that_was_written_last_has_the_last_entry_time_whatever_the_modes(self):
+        self.begin()
+        folders = ("step-3", "step-1", "step-2")
+        for index, name in enumerate(folders):
+            self.save(name + "/weights")
+            os.chmod(self.there(name), (0o700, 0o755, 0o500)[index])
+            for path in (name + "/weights", name):
+                os.utime(self.there(path), ns=((1_700_000_000 + 60 * index) * 1_000_000_000,) * 2)
+        self.settle()
+        self.finish(True)
+        self.restore()
+        entered = [os.stat(self.at("next", name)).st_ctime_ns for name in folders]
+        self.assertEqual(sorted(set(entered)), entered)
+
     def test_no_program_becomes_another_user_through_a_checkpoint(self):
         self.begin()
         self.save("step-1.bin")
