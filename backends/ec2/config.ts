@@ -56,7 +56,7 @@ export const GROUP_DEFAULT = 'crucible-machine'
 
 /** Ubuntu with NVIDIA's driver, Docker and the agent, kept current by AWS. */
 const IMAGE_DEFAULT =
-  '/aws/service/deeplearning/ami/{arch}/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id'
+  '/aws/service/deeplearning/ami/{arch}/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id'
 
 /** NVIDIA GPUs of every generation, and CPU machines of a generation that every Region has. */
 export const TYPES_DEFAULT = ['g*', 'p*', 'c7i.*', 'm7i.*', 'r7i.*']
@@ -99,7 +99,7 @@ export const EC2_SETTINGS = [
   },
   {
     name: 'CRUCIBLE_EC2_IMAGE',
-    default: 'the newest Deep Learning Base image with Ubuntu 22.04',
+    default: 'the newest Deep Learning Base image with Ubuntu 24.04',
     meaning: 'image of the machines, or a public parameter with its id; `{arch}` becomes `x86_64` or `arm64`',
   },
   {

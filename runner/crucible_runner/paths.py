@@ -43,6 +43,7 @@ class Paths:
         self.save = self._of_job("control/save.json")
         self.helper = self._of_job("helper")
         self.bin = self._of_job("bin")
+        self.python = self._of_job("python")
         self.home = self._of_job("home")
         self.scratch = self._of_job("t")
         # The folder is on the job's disk, because files are renamed or linked between it and the job's directories.
@@ -61,7 +62,7 @@ class Paths:
     @property
     def for_user(self) -> Tuple[str, ...]:
         """The directories that belong to the job's own user."""
-        return (*self.of_job, self.helper, self.bin, self.home, self.scratch)
+        return (*self.of_job, self.helper, self.bin, self.python, self.home, self.scratch)
 
     def short_scratch(self) -> str:
         """Returns a path of the folder for temporary files below which programs can create Unix sockets: the folder itself, or a link to
@@ -96,7 +97,7 @@ class Paths:
 
     def make(self) -> None:
         """Creates all directories; removes leftovers of an earlier runner's unfinished start, except log lines."""
-        for path in (self.work, self.output, self.checkpoints, self.control, self.helper, self.bin):
+        for path in (self.work, self.output, self.checkpoints, self.control, self.helper, self.bin, self.python):
             remove_tree(path)
             os.makedirs(path)
         for path in (self.staging, self.held, self.restoring):

@@ -16,6 +16,7 @@ from .paths import write_whole
 from .process import container
 from .process.causes import tells_of_full_disk
 from .process.environment import Facts, container_environment, workload_environment
+from .process.own_python import make_own_python
 from .process.shell import shell_words, with_wait
 from .process.symptoms import is_full, oom_kills
 from .process.user import give, hint_of, why_unreachable
@@ -62,6 +63,8 @@ class Running:
     def set_up(self) -> None:
         """Raises `Failed` or `Stopped` when the attempt ends here."""
         attempt, context, order = self._attempt, self._context, self._attempt.order
+        if order["image"] is None:
+            self._make_own_python()
         self._give_directories()
         if order["image"] is not None:
             self._docker = container.find_docker()
@@ -79,6 +82,11 @@ class Running:
                 raise stopped_early(drain.reason if drain is not None else "interrupted")
             if end.status != 0:
                 raise Failed("disk-full" if end.is_disk_full else "setup", failure_words("setup", end))
+
+    def _make_own_python(self) -> None:
+        whynot = make_own_python(self._context.paths.python, os.environ)
+        if whynot is not None:
+            self._context.remark("the job gets no Python environment of its own, so `pip install` may be refused: %s" % whynot)
 
     def _give_directories(self) -> None:
         """Before the job's first command: the job's user becomes the owner of fetched and restored files."""

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
-import { existsSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { until } from '../support/until'
 import { TALKATIVE } from './programs'
@@ -18,6 +19,13 @@ async function ended(
 
 const failed = (exitCode: number) => ({ outcome: 'failed', exitCode })
 const HELPER = 'sleep 600 & helper=$!; sleep 1.5; echo $helper > "$CRUCIBLE_OUTPUT_DIR/helper"'
+
+/** Whether the system's own Python refuses `pip install` (PEP 668). */
+function isManaged(): boolean {
+  const code =
+    'import os, sysconfig; print(os.path.exists(sysconfig.get_path("stdlib") + "/EXTERNALLY-MANAGED"))'
+  return spawnSync('/usr/bin/python3', ['-c', code], { encoding: 'utf8' }).stdout.trim() === 'True'
+}
 
 describe('the shell', () => {
   it.each<[string, Wanted, object]>([
@@ -59,6 +67,26 @@ describe('the shell', () => {
     await world.drain(1, { windowMs: 10_000 })
     expect(await machine.end()).toMatchObject({ outcome: 'stopped', exitCode: 143, checkpoint: { step: 7 } })
   })
+
+  it.each([
+    ['', []],
+    [" as the job's own user", process.getuid?.() === 0 ? ['--user', '54321'] : []],
+  ])(
+    'finds a Python environment of the job where the system manages its own Python%s',
+    async (_, options) => {
+      const world = createWorld()
+      world.environment['PATH'] = '/usr/bin:/bin'
+      chmodSync(world.folder, 0o711)
+      const setup = 'touch "${VIRTUAL_ENV:-.}/mine"; echo "in ${VIRTUAL_ENV-}"; command -v python3'
+      const jobRoot = join(world.folder, 'job')
+      const wanted = { setup, run: 'command -v python3' }
+      const machine = await world.launch(wanted, '--job-root', jobRoot, ...options)
+      expect((await machine.end()).outcome).toBe('succeeded')
+      const folder = join(jobRoot, 'python')
+      const python = isManaged() ? `${folder}/bin/python3` : '/usr/bin/python3'
+      expect(await machine.output()).toEqual([isManaged() ? `in ${folder}` : 'in ', python, python])
+    },
+  )
 
   it('does not wait for helpers that ran before its work', async () => {
     expect(await ended({ run: HELPER })).toMatchObject({ outcome: 'succeeded' })

@@ -3,6 +3,7 @@ import type { CallContext, Problem } from '../../backend'
 import { checkClock, checkSpotRole, checkTypes } from './account'
 import { checkBuyer } from './buyer'
 import { checkBucket, placeOf } from './bucket'
+import { checkImage } from './image'
 import { checkGroups, checkWaysOut } from './network'
 import { checkStoreRights } from './store-rights'
 import { ec2Error } from '../errors'
@@ -225,11 +226,6 @@ async function checkProfile(host: Host, signal: AbortSignal): Promise<Problem[]>
       remedy: `Run: aws iam attach-role-policy --role-name ${found.roleName} --policy-arn ${arnIn(region, 'iam::aws:policy/AmazonSSMManagedInstanceCore')}`,
     },
   ]
-}
-
-async function checkImage(host: Host, signal: AbortSignal): Promise<Problem[]> {
-  await host.market.image('x86_64', undefined, signal)
-  return []
 }
 
 /** Names the machine families whose quota is zero. New accounts may have no GPU quota at all. */

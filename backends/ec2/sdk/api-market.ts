@@ -36,6 +36,10 @@ export interface SpotPrice {
 
 export interface Image {
   id: string
+  /** The name that its owner gave it. */
+  name?: string
+  /** When its owner stops recommending it; it can still be launched. */
+  deprecatedAtMs?: number
   architecture: string
   rootDevice: string
   /** Minimum size of a root volume. */

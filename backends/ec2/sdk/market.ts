@@ -63,6 +63,8 @@ export function createMarketApi(ec2: EC2Client, pricing: PricingClient): MarketA
         const root = (image.BlockDeviceMappings ?? []).find(({ DeviceName }) => DeviceName === rootDevice)
         return {
           id,
+          name: image.Name,
+          deprecatedAtMs: image.DeprecationTime === undefined ? undefined : Date.parse(image.DeprecationTime),
           architecture: image.Architecture ?? 'x86_64',
           rootDevice,
           diskGiB: root?.Ebs?.VolumeSize ?? 0,

@@ -158,7 +158,7 @@ export async function refusal(
 
 /** What every launch of these tests needs. */
 export const IMAGE_PARAMETER =
-  '/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id'
+  '/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id'
 export const IMAGE = `resolve:ssm:${IMAGE_PARAMETER}`
 /** Longer than it takes from a launch to a registered agent. */
 export const UP_MS = 5_000

@@ -134,8 +134,8 @@ _CAUSES = (
         "check that the file is in the uploaded folder and has valid contents",
     ),
     _known(
-        r"error: externally-managed-environment",
-        "make a virtual environment in `setup` (python3 -m venv), or use an image",
+        r"error: externally-managed-environment|is externally managed, and indicates",
+        "call `pip` or `python3 -m pip` without sudo, a path or `--system`: they install for this job; in an image, make a virtual environment",
     ),
     _known(
         r"ResolutionImpossible|conflicting dependencies|you have held broken packages|LibMambaUnsatisfiableError|UnsatisfiableError",

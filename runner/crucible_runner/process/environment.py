@@ -41,6 +41,10 @@ def workload_environment(facts: Facts, own: Mapping[str, str]) -> Dict[str, str]
     """Returns the environment of a command that runs on the machine itself."""
     result = {name: value for name, value in own.items() if _PASSED.fullmatch(name)}
     result["PATH"] = _path_with_python(result.get("PATH", os.defpath), facts.paths)
+    programs = os.path.join(facts.paths.python, "bin")
+    if os.path.isdir(programs):
+        result["PATH"] = programs + os.pathsep + result["PATH"]
+        result["VIRTUAL_ENV"] = facts.paths.python
     if facts.has_user:
         result.update(variables(facts.paths.home, facts.paths.short_scratch(), result["PATH"]))
     result.update(_own_variables(facts, own))

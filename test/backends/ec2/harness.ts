@@ -32,7 +32,7 @@ import { adoptKeys } from '../../support/cloud-keys'
 
 /** The default image. */
 export const DEFAULT_IMAGE =
-  '/aws/service/deeplearning/ami/{arch}/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id'
+  '/aws/service/deeplearning/ami/{arch}/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id'
 
 export const EC2_TRAITS: Traits = {
   looksForTags: false,

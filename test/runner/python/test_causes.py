@@ -49,7 +49,13 @@ note: If you believe this is a mistake, please contact your Python installation 
 hint: See PEP 668 for the detailed specification.
 """,
         "error: externally-managed-environment",
-        "python3 -m venv",
+        "without sudo, a path",
+    ),
+    (
+        "error: The interpreter at /usr is externally managed, and indicates the following:\n\n  To install Python packages "
+        "system-wide, try apt install",
+        "error: The interpreter at /usr is externally managed, and indicates the following:",
+        "--system",
     ),
     ("Reading state information...\nE: Unable to locate package libfoo-dev", "E: Unable to locate package libfoo-dev", "apt-get update"),
     (

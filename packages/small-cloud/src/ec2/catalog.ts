@@ -208,6 +208,7 @@ function imageWords(ec2: Ec2, image: Image) {
     architecture: image.architecture,
     imageType: 'machine',
     creationDate: '2026-11-01T00:00:00.000Z',
+    deprecationTime: image.isDeprecated ? '2026-11-02T00:00:00.000Z' : '2028-11-01T00:00:00.000Z',
     rootDeviceType: 'ebs',
     rootDeviceName: image.rootDevice,
     virtualizationType: 'hvm',

@@ -50,7 +50,7 @@ function words(agents: Agents, agent: Agent) {
     IsLatestVersion: true,
     PlatformType: 'Linux',
     PlatformName: 'Ubuntu',
-    PlatformVersion: '22.04',
+    PlatformVersion: '24.04',
     ResourceType: 'EC2Instance',
     IPAddress: instance.privateIp,
     ComputerName: `ip-${instance.privateIp.replaceAll('.', '-')}`,
