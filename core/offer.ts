@@ -31,6 +31,8 @@ export interface PriceSource {
   /** `live` (asked of the provider), `static` (a dated table in the backend's folder) or `configured` (set by the user). */
   kind: 'live' | 'static' | 'configured'
   observedAtMs: number
+  /** The place whose price stands in for the unknown one of the offer's own place. */
+  standIn?: string
 }
 
 /** Reservation of an offer: capacity that is paid for whether it is used or not. */

@@ -9,7 +9,7 @@ import { openReservationInWords, priceInWords, rowKey, type PriceSource } from '
 import { silentName, type PlacementInShort, type PlanReport } from '../../core/job/plan'
 import { formatShape } from '../../core/resources'
 import { ruledOutInWords, ruledOutSingly } from '../../core/job/ruled-out'
-import { formatDuration } from '../../core/time/time'
+import { DAY_MS, formatDuration, formatInstant } from '../../core/time/time'
 import type { Cli } from '../cli'
 import type { Output } from '../kit/output'
 import { age, NOTHING, usd } from '../kit/words'
@@ -24,14 +24,20 @@ export async function findPlan(cli: Cli, submission: Submission, explain?: strin
 }
 
 /** Everything that a plan shows next to its table, in sentences, for programs: where it was made, what is missing, and what is assumed. */
-export function notesOf({ plan, whyHere }: PlanAnswer, submission: Submission): string[] {
+export function notesOf({ plan, whyHere }: PlanAnswer, submission: Submission, nowMs: number): string[] {
   return [
     ...(whyHere === undefined ? [] : [`${whyHere} ${PLANNED_HERE}`]),
     ...absentInWords(plan, submission.spec),
     ...(plan.placements.length === 0 && plan.named !== undefined ? [namedInWords(plan.named)] : []),
-    ...(plan.placements.length === 0 ? [] : [...assumptionsOf(plan), ...openReservationsOf(plan)]),
+    ...(plan.placements.length === 0 ? [] : remarksOf(plan, nowMs)),
   ]
 }
+
+const remarksOf = (plan: PlanReport, nowMs: number): string[] => [
+  ...assumptionsOf(plan),
+  ...oldPricesOf(plan, nowMs),
+  ...openReservationsOf(plan),
+]
 
 const PLANNED_HERE = 'Planned here, with the settings of this terminal.'
 
@@ -101,7 +107,7 @@ export function showPlan(
       if (sentences.length > 0) out.line(title)
       for (const sentence of sentences) out.prose(`  ${sentence}`, REASON_INDENT)
     }
-    for (const line of [...assumptionsOf(plan), ...openReservationsOf(plan)]) out.prose(line)
+    for (const line of remarksOf(plan, nowMs)) out.prose(line)
   }
   if (relaxations.length > 0) out.line()
   for (const { sentence } of relaxations) out.prose(`${sentence}.`)
@@ -184,6 +190,17 @@ function assumptionsOf({ isDurationAssumed, assumedAccelerator, leftShare }: Pla
   return lines
 }
 
+/** One sentence for each backend with prices that were not read from its provider. */
+function oldPricesOf({ placements, others }: PlanReport, nowMs: number): string[] {
+  const words = [...placements, ...others].flatMap(({ offer: { backend, priceSource } }) => {
+    const { kind, observedAtMs, standIn } = priceSource
+    if (kind !== 'static' || (standIn === undefined && nowMs - observedAtMs < DAY_MS)) return []
+    const from = standIn === undefined ? '' : ` of ${standIn}`
+    return `Prices of ${backend} have not been read live: they are those${from} of ${formatInstant(observedAtMs).slice(0, 10)}. Plan again in a minute; crucible doctor shows why they cannot be read.`
+  })
+  return [...new Set(words)]
+}
+
 /** Returns one sentence for each open reservation that placements use or leave alone: the provider also fills it on its own. */
 function openReservationsOf({ placements }: PlanReport): string[] {
   const words = placements.flatMap(({ offer }) => openReservationInWords(offer) ?? [])
@@ -221,7 +238,8 @@ function roundUsd(microUsd: MicroUsd): string {
 }
 
 /** Source and age of a price: `live, 5s`; a built-in price table is part of this version and has no age. */
-function priceFrom({ kind, observedAtMs }: PriceSource, nowMs: number): string {
+function priceFrom({ kind, observedAtMs, standIn }: PriceSource, nowMs: number): string {
   if (kind === 'configured') return 'setting'
-  return `${kind === 'live' ? 'live' : 'table'}, ${age(observedAtMs, nowMs)}`
+  const from = standIn === undefined ? '' : ` of ${standIn}`
+  return `${kind === 'live' ? 'live' : 'table'}${from}, ${age(observedAtMs, nowMs)}`
 }

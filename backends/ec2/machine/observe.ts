@@ -82,7 +82,7 @@ export async function list(
     host.api.machines.byTag({ name, values: [deployment] }, signal),
     host.api.machines.looseVolumes({ name, value: deployment }, signal),
   ])
-  const diskUsdPerGiBMonth = volumes.length === 0 ? 0 : await host.market.diskUsdPerGiBMonth(signal)
+  const disk = volumes.length === 0 ? undefined : await host.market.disk(signal)
   return [
     ...machines.filter(isBilled).map((machine): OwnedResource => ({
       handle: handleOf(machine),
@@ -102,7 +102,7 @@ export async function list(
       createdAtMs,
       description: `unused volume of ${sizeGiB} GiB, created ${formatInstant(createdAtMs)}`,
       place: zone,
-      costMicroUsdPerDay: spendOver(DAY_MS, diskPrice(sizeGiB, diskUsdPerGiBMonth)),
+      costMicroUsdPerDay: spendOver(DAY_MS, diskPrice(sizeGiB, disk!.usdPerGiBMonth)),
     })),
   ]
 }

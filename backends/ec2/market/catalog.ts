@@ -15,22 +15,27 @@ export interface CatalogPrices {
   usdPerHour(type: string): number | undefined
   diskUsdPerGiBMonth: number
   observedAtMs: number
+  /** The Region whose prices these are, if the catalog lacks the wanted one. */
+  standIn?: string
   /** Date and source of the prices, for people. */
   words: string
 }
 
-/** A Region that the catalog lacks is priced as this one; most are a few per cent more expensive. */
+/** A Region that the catalog lacks is priced as this one, which each price says; most are a few per cent more expensive. */
 const REGION_OTHERWISE = 'us-east-1'
 
 /** The prices that came with this version. Read on demand, which is rare. */
 export function catalogPrices(region: string): CatalogPrices {
   const catalog = JSON.parse(readFileSync(join(__dirname, 'catalog.json'), 'utf8')) as Catalog
-  const place = catalog.usdPerHour[region] === undefined ? REGION_OTHERWISE : region
+  const standIn = catalog.usdPerHour[region] === undefined ? REGION_OTHERWISE : undefined
+  const place = standIn ?? region
   const prices = catalog.usdPerHour[place] ?? {}
+  const notOf = standIn === undefined ? '' : `, not of ${region}`
   return {
     usdPerHour: (type) => prices[type],
-    diskUsdPerGiBMonth: catalog.diskUsdPerGiBMonth[region] ?? catalog.diskUsdPerGiBMonth[REGION_OTHERWISE]!,
+    diskUsdPerGiBMonth: catalog.diskUsdPerGiBMonth[place]!,
     observedAtMs: Date.parse(catalog.observedAt),
-    words: `this is the price of ${place} on ${catalog.observedAt.slice(0, 10)}`,
+    standIn,
+    words: `this is the price of ${place} on ${catalog.observedAt.slice(0, 10)}${notOf}`,
   }
 }

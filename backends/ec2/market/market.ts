@@ -24,8 +24,8 @@ export interface Market {
   /** The zones that have each type at all. */
   zones(signal: AbortSignal): Promise<ReadonlyMap<string, ReadonlySet<string>>>
   onDemand(signal: AbortSignal): Promise<(type: string) => Price | undefined>
-  /** Price per GiB of disk and month. */
-  diskUsdPerGiBMonth(signal: AbortSignal): Promise<number>
+  /** Price per GiB of disk and month, with a remark if it is not the current one of this Region. */
+  disk(signal: AbortSignal): Promise<{ usdPerGiBMonth: number; note?: string }>
   /** Returns spot prices; nothing if they cannot be read. */
   spot(signal: AbortSignal): Promise<((type: string, zone: string) => Price | undefined) | undefined>
   /**
@@ -45,8 +45,11 @@ const PRICES_FRESH_MS = 6 * HOUR_MS
 const SPOT_FRESH_MS = 5 * MINUTE_MS
 /** A new image appears every week or two. */
 const IMAGE_FRESH_MS = HOUR_MS
-/** Beyond this a plan does without live prices: its caller waits at most twenty seconds for everything. */
-const PRICE_PATIENCE_MS = 6_000
+/**
+ * Beyond this a plan does without live prices, and says so. The list of a Region has a dozen pages. A Region that does not answer within fifteen
+ * seconds is left out of the plan.
+ */
+const PRICE_PATIENCE_MS = 10_000
 
 interface Parts {
   config: Ec2Config
@@ -98,9 +101,11 @@ export function createMarket({ config, api, clock }: Parts): Market {
     types: async (signal) => (await types.get(signal)).value,
     zones: async (signal) => (await zones.get(signal)).value,
     onDemand: async (signal) => listed(await listPrices.soon(PRICE_PATIENCE_MS, signal), config.region),
-    diskUsdPerGiBMonth: async (signal) => {
+    disk: async (signal) => {
       const read = await diskPrices.soon(PRICE_PATIENCE_MS, signal)
-      return Number(read?.value ?? catalogPrices(config.region).diskUsdPerGiBMonth)
+      if (read?.value !== undefined) return { usdPerGiBMonth: Number(read.value) }
+      const { diskUsdPerGiBMonth: usdPerGiBMonth, words } = catalogPrices(config.region)
+      return { usdPerGiBMonth, note: `the price of disks has not been read from the price list: ${words}` }
     },
     spot: async (signal) => {
       const read = await spotPrices.soon(PRICE_PATIENCE_MS, signal)
@@ -172,8 +177,8 @@ function listed(
       ? undefined
       : {
           microUsdPerHour: microUsd(usdPerHour),
-          source: { kind: 'static', observedAtMs: catalog.observedAtMs },
-          note: `the price list cannot be reached: ${catalog.words}`,
+          source: { kind: 'static', observedAtMs: catalog.observedAtMs, standIn: catalog.standIn },
+          note: `the price list has not been read: ${catalog.words}`,
         }
   }
 }

@@ -28,18 +28,19 @@ export async function offers(
   ctx: CallContext,
 ): Promise<Offer[]> {
   const { signal } = ctx
-  const [types, zones, subnets] = await Promise.all([
+  // Prices take longest, so they are read from the beginning.
+  const [types, zones, subnets, onDemand, disk] = await Promise.all([
     host.market.types(signal),
     host.market.zones(signal),
     host.places.byZone(signal),
+    host.market.onDemand(signal),
+    host.market.disk(signal),
   ])
   const usable = types.filter((type) => whyUnusable(type, host.config) === undefined)
   const held = holding(usable, request)
   const images = await imagesFor(host, { types: held, pins }, signal)
-  const [plan, onDemand, diskUsdPerGiBMonth, spot, quotas, reserved, open] = await Promise.all([
+  const [plan, spot, quotas, reserved, open] = await Promise.all([
     host.market.plan(signal),
-    host.market.onDemand(signal),
-    host.market.diskUsdPerGiBMonth(signal),
     host.config.hasSpot ? host.market.spot(signal) : undefined,
     quotasFor(host, held, signal),
     host.reservations.usable(signal),
@@ -53,7 +54,7 @@ export async function offers(
     for (const zone of [...(zones.get(type.name) ?? [])].sort()) {
       const subnet = subnets.get(zone)
       if (subnet === undefined) continue
-      const besideMicroUsdPerHour = besidePrice({ diskGiB, subnet }, diskUsdPerGiBMonth)
+      const besideMicroUsdPerHour = besidePrice({ diskGiB, subnet }, disk.usdPerGiBMonth)
       for (const capacityType of bought(host, type)) {
         const data = await dataFor(host, { image, subnet, diskGiB, capacityType }, signal)
         const price =
@@ -67,7 +68,7 @@ export async function offers(
         const prices = { priceSource: price.source, priceMicroUsdPerHour, besideMicroUsdPerHour }
         const facts = { availability, ...prices }
         const limit = capacityType === 'spot' ? { priceMaxMicroUsdPerHour: dearest } : {}
-        const notes = [note, price.note]
+        const notes = [note, price.note ?? disk.note]
         const left = open.find((one) => one.type === type.name && one.zone === zone)
         const leavesOpen = capacityType === 'on-demand' &&
           left && { reservationId: left.id, free: freeIn(left) }
@@ -93,14 +94,15 @@ export async function offers(
         price: onDemand(type.name),
         besideMicroUsdPerHour: besidePrice(
           { diskGiB, subnet: subnets.get(reservation.zone) },
-          diskUsdPerGiBMonth,
+          disk.usdPerGiBMonth,
         ),
         readAtMs: reserved!.readAtMs,
       })
       if (facts === undefined) continue
       const place = await placeFor(host, { reservation, image, diskGiB, subnets }, signal)
       const data = { ...place.data, ...facts.data }
-      const notes = [...facts.notes, ...place.notes]
+      const diskNote = facts.priceSource.kind === 'live' ? disk.note : undefined
+      const notes = [...facts.notes, diskNote, ...place.notes]
       const availability = place.notes.length > 0 ? 'unavailable' : facts.availability
       const common = { type, capacityType: 'reserved' as const, zone: reservation.zone, diskGiB, pins }
       found.push(offerOf({ ...facts, ...common, availability, notes, data }))
@@ -179,8 +181,10 @@ function bought({ config }: Host, { usageClasses }: MachineType): Bought[] {
 function spotPrice(type: string, zone: string, { spot, onDemand }: Prices): Price | undefined {
   if (spot !== undefined) return spot(type, zone)
   const listed = onDemand(type)
-  const note = 'the spot price is unknown: this is its upper limit, the on-demand price'
-  return listed && { ...listed, source: { ...listed.source, kind: 'static' }, note }
+  if (listed === undefined) return undefined
+  const limit = 'the spot price is unknown: this is its upper limit, the on-demand price'
+  const note = [limit, listed.note].filter((one) => one !== undefined).join('; ')
+  return { ...listed, source: { ...listed.source, kind: 'static' }, note }
 }
 
 interface Prices {

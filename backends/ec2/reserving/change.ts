@@ -6,6 +6,7 @@ import { hasCode, invalid, transient } from '../errors'
 import type { Host } from '../host'
 import { isLive, phaseOf } from '../market/reservations'
 import type { Reservation } from '../sdk/api'
+import { priceNow } from './hourly'
 import { factsFor, ownedOf } from './owned'
 import { tagsOfPart, tokenOf } from './tags'
 
@@ -71,8 +72,9 @@ export async function releaseTerms(host: Host, id: string, signal: AbortSignal):
   const terms = quote.terms.find(({ type }) => type === 'commitment-wind-down') ?? quote.terms[0]
   if (quote.state === 'pending' || terms === undefined)
     throw transient(`AWS has not yet computed the cost of releasing ${id} back`, 5 * SECOND_MS)
-  const price = (await host.market.onDemand(signal))(told.type)
-  if (price === undefined) throw transient(`the price of ${told.type} cannot be read`)
+  const price = await priceNow(host, told.type, signal)
+  if (price === undefined || price.source.standIn !== undefined)
+    throw transient(`the price of ${told.type} in ${host.config.region} cannot be read`)
   const { chargedHours, committedCount, chargedUntilMs } = terms
   return {
     chargeMicroUsd: Math.ceil(price.microUsdPerHour * committedCount * chargedHours),

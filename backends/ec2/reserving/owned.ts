@@ -31,7 +31,11 @@ export async function factsFor(host: Host, signal: AbortSignal): Promise<Omit<Ow
     unfitTypes(host, signal),
   ])
   const region = host.config.region
-  return { account, region, priceOf: (type) => priceOf(type)?.microUsdPerHour, whyTypeUnfit }
+  const ownPriceOf = (type: string): MicroUsd | undefined => {
+    const price = priceOf(type)
+    return price?.source.standIn === undefined ? price?.microUsdPerHour : undefined
+  }
+  return { account, region, priceOf: ownPriceOf, whyTypeUnfit }
 }
 
 /** Returns extensions. A worker that may not buy may not read them; then only the end of the block shows an extension. */

@@ -55,7 +55,7 @@ async function plan(cli: Cli, given: JobArguments): Promise<void> {
     plannedBy: found.plannedBy,
     ...found.plan,
     warnings,
-    notes: notesOf(found, submission),
+    notes: notesOf(found, submission, cli.now()),
     inferred: submission.spec.inferred ?? [],
   })
   if (explained === undefined)

@@ -124,7 +124,7 @@ async function dryRun(cli: Cli, submission: Submission, problems: readonly strin
     plannedBy,
     plan,
     warnings,
-    notes: notesOf(found, submission),
+    notes: notesOf(found, submission, cli.now()),
   })
   cli.out.line(`${cli.out.paint.bold(spec.name)}  ${spec.run}`)
   const code = from !== undefined && directory === undefined ? `the code of ${from}` : directory

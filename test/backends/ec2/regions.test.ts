@@ -135,6 +135,16 @@ describe('offers of several Regions', () => {
     expect(there!.transfer).toMatchObject({ upMicroUsdPerGb: 20_000, priceSource: { kind: 'static' } })
   })
 
+  it('tell the price of another Region that stands in for their own', async () => {
+    h = await make()
+    h.cloud.addFault({ fault: 'error', code: 'AccessDeniedException', where: { service: 'pricing' } })
+    const offers = await (await h.reopen({}, IN_EAST)).offers({}, patiently())
+    const [here, there] = [EAST, WEST].map((region) => offers.find((one) => one.region === region)!)
+    expect(here!.priceSource.standIn).toBeUndefined()
+    expect(there!.priceSource).toMatchObject({ kind: 'static', standIn: EAST })
+    expect(there!.note).toContain(`price of ${EAST} on 2026-01-19, not of ${WEST}`)
+  })
+
   it('of one Region carry none of that', async () => {
     h = await make({}, { regions: [EAST] })
     const offers = await h.backend.offers({}, patiently())

@@ -58,6 +58,19 @@ describe('the notes of a plan for programs', () => {
     ['an assumed duration', { placements: [placed({})], isDurationAssumed: true }, /assume one hour/],
     ['the work that is left', { placements: [placed({})], leftShare: 0.4 }, /40 % of the work/],
     ['a reservation that is over', { named: { state: 'over' } }, /reservation that the job names is over/],
+    [
+      'prices of a table',
+      { placements: [placed({ priceSource: { kind: 'static', observedAtMs: Date.UTC(2026, 0, 19) } })] },
+      /^Prices of \w+ have not been read live: they are those of 2026-01-19\. .*doctor/,
+    ],
+    [
+      'prices of another place',
+      {
+        placements: [placed({})],
+        others: [placed({ priceSource: { kind: 'static', observedAtMs: NOW, standIn: 'us-east-1' } })],
+      },
+      /they are those of us-east-1 of /,
+    ],
     ['a missing backend', { absentBackends: ['lambda'] }, /has no backend lambda/],
     [
       'an open reservation that stays free',
@@ -77,13 +90,14 @@ describe('the notes of a plan for programs', () => {
       /^The reservation cr-1 is open: /,
     ],
   ])('have %s, as people see it', (_, plan, words) => {
-    const notes = notesOf({ plan: { ...REPORT, ...plan }, plannedBy: 'worker' }, { spec })
+    const notes = notesOf({ plan: { ...REPORT, ...plan }, plannedBy: 'worker' }, { spec }, NOW)
     expect(notes).toEqual([expect.stringMatching(words)])
     if (plan.absentBackends === undefined) expect(shown(plan).join(' ')).toContain(notes[0])
   })
 
   it('have the reason for a plan of this terminal', () => {
-    const [note] = notesOf({ plan: REPORT, plannedBy: 'here', whyHere: 'No worker answers.' }, { spec })
+    const found = { plan: REPORT, plannedBy: 'here', whyHere: 'No worker answers.' } as const
+    const [note] = notesOf(found, { spec }, NOW)
     expect(note).toBe('No worker answers. Planned here, with the settings of this terminal.')
   })
 })
@@ -144,6 +158,8 @@ describe('a plan for people', () => {
       'table, 306d',
       'setting',
     ])
+    const priceSource = { kind: 'static', observedAtMs: NOW - DAY_MS, standIn: 'us-east-1' } as const
+    expect(shown({ placements: [placed({ priceSource })] })[1]).toContain('table of us-east-1, 1d')
   })
 
   it('shows the ten best types unless all are wanted, and says how many there are', () => {

@@ -99,7 +99,9 @@ describe('offers of EC2', () => {
   it('count the disk as the catalog has it where the list does not say', async () => {
     await start()
     withMarket(() => ({ diskUsdPerGiBMonth: () => Promise.reject(new Error('down')) }))
-    expect((await offers({ accelerators: ['A10G'] }))[0]?.besideMicroUsdPerHour).toBe(BESIDE)
+    const [offer] = await offers({ accelerators: ['A10G'] })
+    expect(offer).toMatchObject({ besideMicroUsdPerHour: BESIDE, priceSource: { kind: 'live' } })
+    expect(offer!.note).toMatch(/price of disks has not been read.*us-east-1 on 2026-01-19/)
   })
 
   it('are not spot where a type or the settings have none', async () => {
@@ -169,8 +171,23 @@ describe('offers of EC2', () => {
     expect(offer).toMatchObject({
       priceMicroUsdPerHour: 1_006_000 + BESIDE,
       priceSource: { kind: 'static', observedAtMs: Date.parse('2026-01-19T13:23:24Z') },
-      note: expect.stringMatching(/price list cannot be reached.*us-east-1 on 2026-01-19/),
+      note: expect.stringMatching(/price list has not been read.*us-east-1 on 2026-01-19$/),
     })
+    expect(offer!.priceSource.standIn).toBeUndefined()
+  })
+
+  it('have live prices even if these take as long as the types', async () => {
+    await start()
+    let asked = (): void => undefined
+    const isAsked = new Promise<void>((resolve) => (asked = resolve))
+    withMarket((api) => ({
+      types: async (...more) => isAsked.then(() => api.types(...more)),
+      onDemandPrices: async (...more) => {
+        asked()
+        return api.onDemandPrices(...more)
+      },
+    }))
+    expect((await offers({ accelerators: ['A10G'] }))[0]?.priceSource.kind).toBe('live')
   })
 
   it('are of the same types when the price list cannot be reached', async () => {
@@ -190,7 +207,11 @@ describe('offers of EC2', () => {
       1_006_000 + BESIDE,
       1_006_000 + BESIDE,
     ])
-    expect(spot[0]?.note).toMatch(/spot price is unknown/)
+    expect(spot[0]?.note).toMatch(/spot price is unknown[^;]*$/)
+    isDown('pricing')
+    withMarket(() => ({ spotPrices: () => Promise.reject(new Error('down')) }))
+    const [bound] = (await offers({ accelerators: ['A10G'] })).filter((one) => one.capacityType === 'spot')
+    expect(bound?.note).toMatch(/spot price is unknown.*; .*price of us-east-1 on 2026-01-19/)
   })
 
   it('leave out a spot machine with an unknown maximum cost', async () => {

@@ -117,6 +117,20 @@ describe('giving back', () => {
     expect((await held())[0]).toMatchObject({ phase: 'ended' })
   })
 
+  it('has no cost at the price of another Region', async () => {
+    const { id, region } = await bought({ ...h.committedWish(), regions: ['us-west-2'] })
+    expect(region).toBe('us-west-2')
+    const cloud = h.clouds[region]!
+    for (const call of ['onDemandPrice', 'onDemandPrices'])
+      for (let times = 0; times < 3; times++) cloud.fail(call, 'InternalError', { httpStatus: 500 })
+    const reopened = h.reopen()
+    await expect(reopened.releaseTerms({ id, region }, patiently())).rejects.toMatchObject({
+      failure: { class: 'transient', message: expect.stringContaining('in us-west-2 cannot be read') },
+    })
+    const [shown] = await reopened.reservations(patiently())
+    expect(shown).toMatchObject({ id, idleMicroUsdPerHour: undefined })
+  })
+
   it('throws what AWS refuses', async () => {
     const { id, region } = await bought({ ...h.wish('hourly'), regions: ['us-east-1'] })
     h.aws.faults.push({ call: 'cancel', when: 'instead', error: answered('UnauthorizedOperation', 403) })
