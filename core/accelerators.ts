@@ -41,6 +41,8 @@ const DATA_SHEETS: readonly [string, number, ...string[]][] = [
   ['H200', 141, 'NVIDIA H200'],
   ['B200', 180, 'NVIDIA B200'],
   ['B300', 268, 'NVIDIA B300'],
+  ['GB200', 186, 'NVIDIA GB200'],
+  ['GB300', 279, 'NVIDIA GB300', 'NVIDIA GB300 NVL'],
   ['Trainium', 32, 'trn1'],
   ['Trainium2', 96, 'trn2'],
   ['Inferentia2', 32, 'inf2'],

@@ -32,6 +32,8 @@ const EC2_GPUS: readonly [type: string, name: string, memoryMiB: number, label: 
   ['p5en.48xlarge', 'H200', 144384, 'H200'],
   ['p6-b200.48xlarge', 'B200', 183359, 'B200'],
   ['p6-b300.48xlarge', 'B300', 275040, 'B300'],
+  ['p6e-gb200.36xlarge', 'GB200', 189440, 'GB200'],
+  ['p6e-gb300.36xlarge', 'GB300', 284672, 'GB300'],
 ]
 
 const cards = EC2_GPUS.map(([type, name, memoryMiB]) =>

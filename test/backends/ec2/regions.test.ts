@@ -142,7 +142,7 @@ describe('offers of several Regions', () => {
     const [here, there] = [EAST, WEST].map((region) => offers.find((one) => one.region === region)!)
     expect(here!.priceSource.standIn).toBeUndefined()
     expect(there!.priceSource).toMatchObject({ kind: 'static', standIn: EAST })
-    expect(there!.note).toContain(`price of ${EAST} on 2026-01-19, not of ${WEST}`)
+    expect(there!.note).toContain(`price of ${EAST} on 2026-07-20, not of ${WEST}`)
   })
 
   it('of one Region carry none of that', async () => {

@@ -200,7 +200,7 @@ describe('the check of EC2', () => {
     expect(await check()).toEqual([
       expect.objectContaining({
         severity: 'warning',
-        message: expect.stringMatching(/price list has not been read.* on 2026-01-19/),
+        message: expect.stringMatching(/price list has not been read.* on 2026-07-20/),
         remedy: expect.stringContaining('pricing:GetProducts'),
       }),
     ])

@@ -101,7 +101,7 @@ describe('offers of EC2', () => {
     withMarket(() => ({ diskUsdPerGiBMonth: () => Promise.reject(new Error('down')) }))
     const [offer] = await offers({ accelerators: ['A10G'] })
     expect(offer).toMatchObject({ besideMicroUsdPerHour: BESIDE, priceSource: { kind: 'live' } })
-    expect(offer!.note).toMatch(/price of disks has not been read.*us-east-1 on 2026-01-19/)
+    expect(offer!.note).toMatch(/price of disks has not been read.*us-east-1 on 2026-07-20/)
   })
 
   it('are not spot where a type or the settings have none', async () => {
@@ -170,8 +170,8 @@ describe('offers of EC2', () => {
     const [offer] = await offers({ accelerators: ['A10G'] })
     expect(offer).toMatchObject({
       priceMicroUsdPerHour: 1_006_000 + BESIDE,
-      priceSource: { kind: 'static', observedAtMs: Date.parse('2026-01-19T13:23:24Z') },
-      note: expect.stringMatching(/price list has not been read.*us-east-1 on 2026-01-19$/),
+      priceSource: { kind: 'static', observedAtMs: Date.parse('2026-07-20T13:44:30Z') },
+      note: expect.stringMatching(/price list has not been read.*us-east-1 on 2026-07-20$/),
     })
     expect(offer!.priceSource.standIn).toBeUndefined()
   })
@@ -211,7 +211,7 @@ describe('offers of EC2', () => {
     isDown('pricing')
     withMarket(() => ({ spotPrices: () => Promise.reject(new Error('down')) }))
     const [bound] = (await offers({ accelerators: ['A10G'] })).filter((one) => one.capacityType === 'spot')
-    expect(bound?.note).toMatch(/spot price is unknown.*; .*price of us-east-1 on 2026-01-19/)
+    expect(bound?.note).toMatch(/spot price is unknown.*; .*price of us-east-1 on 2026-07-20/)
   })
 
   it('leave out a spot machine with an unknown maximum cost', async () => {
