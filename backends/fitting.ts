@@ -1,4 +1,4 @@
-import { isAccelerator } from '../core/accelerators'
+import { isAcceptable } from '../core/accelerators'
 import { reachesGpuMemory } from '../core/gpu-memory'
 import { wantsGpu, type MachineShape, type ResourceRequest } from '../core/resources'
 
@@ -37,13 +37,10 @@ function isEnough(shape: MachineShape, request: ResourceRequest): boolean {
   )
 }
 
-/** Whether a type has one of the accelerators that the request names; true if it names none. */
+/** Whether a type has an accelerator that the request accepts. */
 export function hasWantedAccelerator(
   { accelerator }: Pick<MachineShape, 'accelerator'>,
-  { accelerators = [] }: ResourceRequest,
+  { accelerators }: ResourceRequest,
 ): boolean {
-  return (
-    accelerators.length === 0 ||
-    (accelerator !== undefined && accelerators.some((name) => isAccelerator(accelerator, name)))
-  )
+  return isAcceptable(accelerator, accelerators)
 }

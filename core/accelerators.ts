@@ -67,6 +67,20 @@ export function findAccelerator(spelling: string): Accelerator | undefined {
   return BY_SPELLING.get(spelling) ?? BY_SPELLING.get(fold(spelling))
 }
 
+/** Chips of AWS Neuron. They run no CUDA program, so a job gets one only if it names it. */
+const WITHOUT_CUDA: readonly string[] = ['Trainium', 'Trainium2', 'Inferentia2']
+
+/** Whether CUDA programs cannot run on an accelerator; false for an unknown one. */
+export function lacksCuda(spelling: string): boolean {
+  return WITHOUT_CUDA.includes(findAccelerator(spelling)?.name ?? spelling)
+}
+
+/** Whether a machine's accelerator, if it has one, satisfies a job that names these, or none. */
+export function isAcceptable(has: string | undefined, wanted: readonly string[] = []): boolean {
+  if (wanted.length === 0) return has === undefined || !lacksCuda(has)
+  return has !== undefined && wanted.some((name) => isAccelerator(has, name))
+}
+
 /** Whether an accelerator satisfies a job that names one: the same type, or a variant of it. */
 export function isAccelerator(has: string, wanted: string): boolean {
   const name = findAccelerator(wanted)?.name ?? wanted

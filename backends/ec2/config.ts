@@ -29,6 +29,8 @@ export interface Ec2Config {
   profile: string
   /** Image (`ami-...`) or public parameter; `{arch}` in it is replaced by the type's architecture. */
   image: string
+  /** The same for machines with Trainium and Inferentia. */
+  neuronImage: string
   /** Names of machine types, with `*` as a wildcard. */
   types: string[]
   hasSpot: boolean
@@ -58,8 +60,11 @@ export const GROUP_DEFAULT = 'crucible-machine'
 const IMAGE_DEFAULT =
   '/aws/service/deeplearning/ami/{arch}/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id'
 
-/** NVIDIA GPUs of every generation, and CPU machines of a generation that every Region has. */
-export const TYPES_DEFAULT = ['g*', 'p*', 'c7i.*', 'm7i.*', 'r7i.*']
+/** Ubuntu with the driver and the frameworks of Neuron, kept current by AWS ("Neuron DLAMI User Guide"). */
+const NEURON_IMAGE_DEFAULT = '/aws/service/neuron/dlami/multi-framework/ubuntu-24.04/latest/image_id'
+
+/** NVIDIA GPUs of every generation, CPU machines of a generation that every Region has, and Neuron for jobs that name it. */
+export const TYPES_DEFAULT = ['g*', 'p*', 'c7i.*', 'm7i.*', 'r7i.*', 'inf2.*', 'trn1*', 'trn2.*']
 
 /** The image needs about sixty. */
 const DISK_DEFAULT_GIB = 100
@@ -103,8 +108,13 @@ export const EC2_SETTINGS = [
     meaning: 'image of the machines, or a public parameter with its id; `{arch}` becomes `x86_64` or `arm64`',
   },
   {
+    name: 'CRUCIBLE_EC2_NEURON_IMAGE',
+    default: "AWS's newest Neuron image",
+    meaning: 'the same for Trainium and Inferentia',
+  },
+  {
     name: 'CRUCIBLE_EC2_TYPES',
-    default: '`g*,p*,c7i.*,m7i.*,r7i.*`',
+    default: '`g*,p*,c7i.*,m7i.*,r7i.*,inf2.*,trn1*,trn2.*`',
     meaning: 'types of machines to offer, separated by commas; `*` is a wildcard',
   },
   { name: 'CRUCIBLE_EC2_SPOT', default: 'yes', meaning: '`no` offers no spot machines' },
@@ -177,6 +187,7 @@ export function parseEc2Config(settings: Record<string, string | undefined>): Pa
     securityGroups: groups.length > 0 ? { ids: groups } : { name: GROUP_DEFAULT },
     profile: read('CRUCIBLE_EC2_PROFILE', PROFILE_DEFAULT, parseProfile),
     image: read('CRUCIBLE_EC2_IMAGE', IMAGE_DEFAULT, parseImage),
+    neuronImage: read('CRUCIBLE_EC2_NEURON_IMAGE', NEURON_IMAGE_DEFAULT, parseImage),
     types: read('CRUCIBLE_EC2_TYPES', TYPES_DEFAULT, parseTypes),
     hasSpot: read('CRUCIBLE_EC2_SPOT', true, parseYesNo),
     reservations: read<Ec2Config['reservations']>('CRUCIBLE_EC2_RESERVATIONS', 'named', parseReservations),

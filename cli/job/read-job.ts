@@ -104,7 +104,12 @@ async function filledSpec(
   // The code of an earlier job was read when it was submitted.
   if (typeof directory !== 'string') return spec
   const { fillFromProgram } = require('../filling') as typeof filling
-  const filled = await fillFromProgram(cli, fields, { run: spec.run, directory, isAsked })
+  const filled = await fillFromProgram(cli, fields, {
+    run: spec.run,
+    directory,
+    accelerators: spec.resources.accelerators,
+    isAsked,
+  })
   if (filled.settings.length === 0) return spec
   return { ...accept(parseJobObject(filled.fields, options)).spec, inferred: filled.settings }
 }

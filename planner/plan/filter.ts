@@ -16,7 +16,7 @@ import {
 import { ISOLATION_DEFAULT, type Acceptance, type JobSpec } from '../../core/job/job'
 import type { Rejection, RejectionCode } from '../../core/job/plan'
 import { formatRange, isWithin, wantsGpu, type Range, type ResourceRequest } from '../../core/resources'
-import { isAccelerator } from '../../core/accelerators'
+import { isAcceptable } from '../../core/accelerators'
 import { fitsGpuMemory, gpuMemoryInWords } from '../../core/gpu-memory'
 import { CLOCK_SLACK_MS, formatDuration } from '../../core/time/time'
 import { exceedsLimits, isDeadlineDue } from './admission'
@@ -183,13 +183,10 @@ function notFitting(offer: Offer, resources: ResourceRequest): Against | undefin
   if (!fitsGpuMemory(shape, resources))
     return against('gpu-memory', `GPU memory: ${gpuMemoryInWords(shape, resources)}`)
   const wanted = resources.accelerators ?? []
-  if (wanted.length > 0 && !hasAny(shape.accelerator, wanted)) {
-    return against(
-      'accelerator',
-      `accelerator: has ${shape.accelerator ?? 'none'}, requested ${wanted.join(' or ')}`,
-    )
-  }
-  return undefined
+  if (isAcceptable(shape.accelerator, wanted)) return undefined
+  const requested =
+    wanted.length === 0 ? 'which has no CUDA, so jobs must name it' : `requested ${wanted.join(' or ')}`
+  return against('accelerator', `accelerator: has ${shape.accelerator ?? 'none'}, ${requested}`)
 }
 
 /** Counts for jobs that leave the memory and type of their GPUs open; with a different number of GPUs, each may need more or less. */
@@ -209,10 +206,6 @@ function tooSmallAsMeasured({ shape }: Offer, { spec, measuredMemory }: PlanRequ
 /** Disks are sold in fixed sizes; a larger one does not exclude an offer. */
 function atLeast(range: Range): Range {
   return { min: range.min ?? 0 }
-}
-
-function hasAny(has: string | undefined, wanted: readonly string[]): boolean {
-  return has !== undefined && wanted.some((name) => isAccelerator(has, name))
 }
 
 function notAble(offer: Offer, capabilities: Capabilities, request: PlanRequest): Against | undefined {

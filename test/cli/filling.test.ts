@@ -86,6 +86,31 @@ describe('a submission of a script', () => {
     expect((await submitted(file, '--no-interruptible')).stderr).not.toContain('--suggest-resume')
   })
 
+  it('is refused if it names an accelerator without CUDA and the script ends without CUDA', async () => {
+    mkdirSync(join(world.home, 'code'))
+    const file = join(world.home, 'code', 'train.py')
+    const lines = [
+      'import torch',
+      'model = torch.nn.Linear(9, 9).cuda()',
+      'optimizer = torch.optim.SGD(model.parameters(), lr=0.1)',
+    ]
+    const loop = [
+      'for epoch in range(9):',
+      '    loss = model(torch.ones(9).cuda()).sum()',
+      '    loss.backward()',
+      '    optimizer.step()',
+    ]
+    writeFileSync(file, [...lines, ...loop, "torch.save(model.state_dict(), 'model.pt')", ''].join('\n'))
+    const refused = await world.run('submit', '--dry-run', '--accelerator', 'trn1', file)
+    expect(refused.exitCode).toBe(2)
+    expect(refused.stderr).toMatch(/train\.py:2 needs CUDA, which Trainium lacks\..*\n.*--no-analyze/)
+    for (const flags of [
+      ['--accelerator', 'A10G'],
+      ['--accelerator', 'trn1', '--no-analyze'],
+    ])
+      expect((await world.run('submit', '--dry-run', ...flags, file)).stderr).not.toContain('CUDA')
+  })
+
   it('says in the plan that it could not tell whether a script trains', async () => {
     cpSync(join(SCRIPTS, 'engine-not-here'), join(world.home, 'code'), { recursive: true })
     const file = join(world.home, 'code', 'main.py')

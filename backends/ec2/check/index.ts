@@ -20,7 +20,8 @@ import { refusalOfRoot } from '../setup/root'
 import { isOpen, requestInWords } from '../market/quotas'
 import { checkReservations } from '../market/reservations'
 import { quotaOf } from '../market/shapes'
-import { whyUnusable } from '../market/usable'
+import { isNeuron, whyUnusable } from '../market/usable'
+import { TYPES_DEFAULT } from '../config'
 
 const isOptional = (action: string): boolean =>
   [...WORKER_PERMISSIONS, ...STORE_PERMISSIONS].some(
@@ -232,9 +233,11 @@ async function checkProfile(host: Host, signal: AbortSignal): Promise<Problem[]>
 async function checkQuotas(host: Host, signal: AbortSignal): Promise<Problem[]> {
   const types = await host.market.types(signal)
   const families = new Map(
-    types.flatMap(({ name }) => {
-      const quota = quotaOf(name)
-      return quota === undefined ? [] : [[quota.words, quota] as const]
+    types.flatMap((type) => {
+      const quota = quotaOf(type.name)
+      // Most accounts never name the chips of Neuron.
+      const isUnasked = isNeuron(type) && host.config.types.every((one) => TYPES_DEFAULT.includes(one))
+      return quota === undefined || isUnasked ? [] : [[quota.words, quota] as const]
     }),
   )
   const requests = host.api.account.quotaRequests(signal).catch(() => [])

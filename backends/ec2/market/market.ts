@@ -7,6 +7,7 @@ import { catalogPrices } from './catalog'
 import type { Ec2Config } from '../config'
 import { invalid } from '../errors'
 import { FREE_PLAN_TYPES } from '../check/free-plan'
+import { isNeuron } from './usable'
 
 export interface Price {
   microUsdPerHour: MicroUsd
@@ -29,10 +30,23 @@ export interface Market {
   /** Returns spot prices; nothing if they cannot be read. */
   spot(signal: AbortSignal): Promise<((type: string, zone: string) => Price | undefined) | undefined>
   /**
-   * Returns the image for an architecture: the pinned one if it still exists, otherwise the one of the setting; `undefined` if the setting
+   * Returns the image for machines of a kind: the pinned one if it still exists, otherwise the one of the setting; `undefined` if the setting
    * has none for it.
    */
-  image(architecture: string, pinned: string | undefined, signal: AbortSignal): Promise<Image | undefined>
+  image(kind: ImageKind, pinned: string | undefined, signal: AbortSignal): Promise<Image | undefined>
+}
+
+/** Machines that need different images: `neuron`, or an architecture. */
+export type ImageKind = string
+
+export function imageKindOf(type: MachineType): ImageKind {
+  return isNeuron(type) ? NEURON : architectureOf(type)
+}
+
+const NEURON = 'neuron'
+
+function architectureOf({ architectures }: MachineType): string {
+  return architectures.includes('x86_64') ? 'x86_64' : (architectures[0] ?? 'x86_64')
 }
 
 /** New types appear a few times a year. */
@@ -129,15 +143,17 @@ function imagesOf({ config, api, clock }: Parts): Market['image'] {
     if (value === undefined) images.delete(name)
     return value
   }
-  return async (architecture, pinned, signal) => {
+  return async (kind, pinned, signal) => {
     const kept = pinned === undefined ? undefined : await imageNamed(pinned, signal)
     if (kept !== undefined) return kept
-    const name = config.image.replaceAll('{arch}', architecture)
+    const architecture = kind === NEURON ? 'x86_64' : kind
+    const setting = kind === NEURON ? 'CRUCIBLE_EC2_NEURON_IMAGE' : 'CRUCIBLE_EC2_IMAGE'
+    const name = (kind === NEURON ? config.neuronImage : config.image).replaceAll('{arch}', architecture)
     const image = await imageNamed(name, signal)
     if (image === undefined)
       throw invalid(
         `the image ${name} is not in this Region, or not for this account`,
-        'Set CRUCIBLE_EC2_IMAGE to an image that exists in CRUCIBLE_EC2_REGION.',
+        `Set ${setting} to an image that exists in CRUCIBLE_EC2_REGION.`,
       )
     return image.architecture === architecture ? image : undefined
   }

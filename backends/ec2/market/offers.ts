@@ -4,7 +4,7 @@ import type { CallContext } from '../../backend'
 import type { Image, MachineType, Reservation, Subnet } from '../sdk/api'
 import { besidePrice } from './disks-and-addresses'
 import type { Host } from '../host'
-import type { Price } from './market'
+import { imageKindOf, type ImageKind, type Price } from './market'
 import { freeIn } from './reservations'
 import { reservedFacts } from './reserved-offers'
 import { planNote } from '../check/free-plan'
@@ -18,8 +18,8 @@ export const BACKEND = 'ec2'
 export const CAPACITY_TYPES = ['on-demand', 'spot'] as const
 type Bought = (typeof CAPACITY_TYPES)[number]
 
-/** Pin that keeps a job's machine image for an architecture: image parameters change every week. */
-const imagePin = (architecture: string): string => `image/${architecture}`
+/** Pin that keeps a job's machine image for machines of a kind: image parameters change every week. */
+const imagePin = (kind: ImageKind): string => `image/${kind}`
 
 /** Returns every type that could hold the request, in every zone with that type and a subnet, for every capacity type. */
 export async function offers(
@@ -48,7 +48,7 @@ export async function offers(
   ])
   const found: Offer[] = []
   for (const type of held) {
-    const image = images.get(architectureOf(type))
+    const image = images.get(imageKindOf(type))
     if (image === undefined) continue
     const diskGiB = diskFor(request, [host.config.diskGiB, image.diskGiB])
     for (const zone of [...(zones.get(type.name) ?? [])].sort()) {
@@ -202,7 +202,7 @@ interface Facts extends Omit<Offer, 'backend' | 'type' | 'place' | 'shape' | 'no
 }
 
 function offerOf({ type, zone, diskGiB, notes, data, pins, ...facts }: Facts): Offer {
-  const pin = imagePin(architectureOf(type))
+  const pin = imagePin(imageKindOf(type))
   const told = [...notes, imageNote(pins[pin], data)].filter((one) => one !== undefined)
   return {
     backend: BACKEND,
@@ -275,25 +275,18 @@ async function quotasFor(
   return new Map(values.filter((entry): entry is [string, number] => entry[1] !== undefined))
 }
 
-function architectureOf({ architectures }: MachineType): string {
-  return architectures.includes('x86_64') ? 'x86_64' : (architectures[0] ?? 'x86_64')
-}
-
 async function imagesFor(
   host: Host,
   { types, pins }: { types: MachineType[]; pins: Pins },
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Image | undefined>> {
-  const architectures = [...new Set(types.map(architectureOf))]
+  const kinds = [...new Set(types.map(imageKindOf))]
   const images = await Promise.allSettled(
-    architectures.map(
-      async (architecture) =>
-        [architecture, await host.market.image(architecture, pins[imagePin(architecture)], signal)] as const,
-    ),
+    kinds.map(async (kind) => [kind, await host.market.image(kind, pins[imagePin(kind)], signal)] as const),
   )
   const found = images.flatMap((image) => (image.status === 'fulfilled' ? [image.value] : []))
   const [failed] = images.filter((image) => image.status === 'rejected')
-  // A Region without an image for one architecture may still sell machines of the other.
+  // A Region without an image for one kind may still sell machines of another.
   if (found.length === 0 && failed !== undefined) throw failed.reason
   return new Map(found)
 }

@@ -16,8 +16,15 @@ export function shapeOf(type: MachineType, diskGiB: number): MachineShape {
     ...shape,
     gpus: type.gpus.reduce((sum, { count }) => sum + count, 0),
     accelerator: gpu.part < 1 ? `${acceleratorOf(gpu)} (${partInWords(gpu.part)})` : acceleratorOf(gpu),
-    gpuMemoryGiB: Math.round((gpu.memoryMiB / MIB_PER_GIB) * 100) / 100,
+    gpuMemoryGiB: Math.round(memoryGiBOf(gpu) * 100) / 100,
   }
+}
+
+/** EC2 describes a Trainium2 chip with 512 GiB; by its data sheet it has 96. */
+function memoryGiBOf({ name, manufacturer, memoryMiB }: Gpu): number {
+  const described = memoryMiB / MIB_PER_GIB
+  const known = manufacturer === 'AWS' ? findAccelerator(name)?.memoryGb : undefined
+  return Math.min(described, known ?? described)
 }
 
 function acceleratorOf({ name, memoryMiB, part }: Gpu): string {

@@ -8,6 +8,8 @@ type Settings = Pick<Ec2Config, 'types' | 'image' | 'registerWithinMs'>
  * Families with other chips than GPUs (Trainium, Inferentia, Habana, Qualcomm, FPGAs, video). One of them is recognisable only by its name.
  */
 const OTHER_CHIPS = /^(?:trn|inf|dl|vt|f)\d/
+/** Families with an image of AWS for Neuron ("Neuron DLAMI User Guide": no Inf1). UltraServers (`trn2u`) are for several machines. */
+const NEURON = /^(?:inf2|trn1n?|trn2)\./
 /** EC2's names of GPUs before Turing, which NVIDIA's open kernel driver does not support. */
 const BEFORE_TURING = ['K520', 'K80', 'M60', 'P100', 'V100']
 /** Bare metal takes 10 to 20 minutes or more to start. */
@@ -19,12 +21,18 @@ const METAL_START_MS = 30 * MINUTE_MS
  */
 export function whyUnusable(type: MachineType, settings: Settings): string | undefined {
   const { name, gpus, hasOtherChips } = type
+  if (isNeuron(type)) return whyNotNamed(type, settings)
   if (hasOtherChips || OTHER_CHIPS.test(name))
     return 'its chips are not NVIDIA GPUs: the image has no driver for them'
   const foreign = gpus.find(({ manufacturer }) => !/^nvidia$/i.test(manufacturer))
   if (foreign !== undefined)
     return `its GPUs are from ${foreign.manufacturer}, but the image only has an NVIDIA driver`
   return whyNotDriven(type, settings) ?? whyNotNamed(type, settings)
+}
+
+/** Whether the type has chips for AWS Neuron with which jobs can run. */
+export function isNeuron({ name, gpus }: Pick<MachineType, 'name' | 'gpus'>): boolean {
+  return NEURON.test(name) && gpus.length > 0 && gpus.every(({ manufacturer }) => manufacturer === 'AWS')
 }
 
 /** Returns why the driver of AWS's own image does not serve a type; limits of other images are unknown. */

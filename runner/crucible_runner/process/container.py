@@ -1,5 +1,6 @@
 """Runs the commands in a container when the order names an image. Needs `docker` or a compatible program."""
 
+import glob
 import os
 import shutil
 import subprocess
@@ -12,6 +13,8 @@ from .processes import PASSING_ON, TELLING
 from .shell import PLAIN, STRICT, with_wait
 
 _CALL_SECONDS = 60.0
+# Chips of AWS Neuron (Trainium, Inferentia).
+_NEURON_DEVICES = "/dev/neuron*"
 # The variables that the runner sets; job files and secrets cannot have such names.
 _OWN_VARIABLES = "CRUCIBLE_"
 # The engine's own processes, apart from the command: its client, its monitor and the first process of a container.
@@ -137,6 +140,8 @@ def container_command(
             command += ["--cap-add", capability]
     if gpus is not None:
         command += ["--gpus", gpus]
+    for device in sorted(glob.glob(_NEURON_DEVICES)):
+        command += ["--device", device]
     if order["shmGiB"] is not None:
         command += ["--shm-size", "%dm" % int(order["shmGiB"] * 1024)]
     for name in sorted(inside.variables):

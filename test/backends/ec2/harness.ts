@@ -55,6 +55,7 @@ export const CONFIG: Ec2Config = {
   profile: 'crucible-machine',
   tags: {},
   image: '/images/{arch}/latest',
+  neuronImage: '/aws/service/neuron/dlami/multi-framework/ubuntu-24.04/latest/image_id',
   types: ['*'],
   hasSpot: true,
   reservations: 'all',

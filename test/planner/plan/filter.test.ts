@@ -59,6 +59,16 @@ describe('the shape of a machine', () => {
     expect(reasonFor(unnamed, among('H100'))).toBe('accelerator: has none, requested H100')
   })
 
+  it.each(['Trainium', 'Trainium2', 'Inferentia2'])('has no %s unless the job names it', (accelerator) => {
+    const chip = offer({ shape: { cpus: 8, memoryGiB: 32, gpus: 1, accelerator } })
+    for (const request of [{}, { gpus: { min: 1 } }, { gpuMemoryGb: { min: 16 } }])
+      expect(reasonFor(chip, wanting(request))).toBe(
+        `accelerator: has ${accelerator}, which has no CUDA, so jobs must name it`,
+      )
+    expect(reasonFor(chip, wanting({ accelerators: ['A100'] }))).toMatch(/requested A100$/)
+    expect(reasonFor(chip, wanting({ accelerators: ['A100', accelerator] }))).toBeUndefined()
+  })
+
   it('has the GPU memory that an earlier job used, unless the job asks for GPUs of its own choice', () => {
     const gpu = (gpuMemoryGiB: number, gpus = 1): Offer =>
       offer({ shape: { cpus: 8, memoryGiB: 32, gpus, accelerator: 'T4', gpuMemoryGiB } })

@@ -196,6 +196,11 @@ class EnvironmentTest(FolderTest):
         command = container_command("docker", order, Paths("/m"), carried({"TOKEN": "t"}), "all")
         self.assertEqual(command[command.index("--gpus") + 1], "all")
         self.assertEqual(command[-4:-1], ["", "run it", ""])
+        self.assertNotIn("--device", command)
+        with mock.patch("glob.glob", return_value=["/dev/neuron1", "/dev/neuron0"]):
+            command = container_command("docker", order, Paths("/m"), carried({}), None)
+        devices = [after for word, after in zip(command, command[1:]) if word == "--device"]
+        self.assertEqual(devices, ["/dev/neuron0", "/dev/neuron1"])
 
     def test_a_variable_of_the_job_has_no_meaning_to_the_engine(self):
         inside = carried({"GCONV_PATH": "./evil", "DOCKER_HOST": "tcp://x", "CRUCIBLE_GPUS": "0"})

@@ -52,6 +52,14 @@ const IMAGES: readonly ImagePlan[] = [
     'Deep Learning Base OSS Nvidia Driver AMI (Ubuntu 22.04)',
   ),
   {
+    name: 'Deep Learning AMI Neuron (Ubuntu 24.04) 20261101',
+    description: 'Ubuntu with the driver and the frameworks of AWS Neuron',
+    ownerAlias: 'amazon',
+    rootDevice: '/dev/sda1',
+    rootGiB: 100,
+    parameter: '/aws/service/neuron/dlami/multi-framework/ubuntu-24.04/latest/image_id',
+  },
+  {
     name: 'al2023-ami-2023.9.20261101.0-kernel-6.12-x86_64',
     description: 'Amazon Linux 2023 AMI x86_64 HVM kernel-6.12',
     ownerAlias: 'amazon',

@@ -130,6 +130,23 @@ describe('offers of EC2', () => {
     expect((await offers({ gpus: { min: 1 } })).filter(isUnusable)).toEqual([])
   })
 
+  it('have Trainium and Inferentia only for a job that names them, with the image of Neuron', async () => {
+    await start({ config: { types: [...TYPES, 'trn1.*', 'inf2.*'] } })
+    const chips = (found: Offer[]) => found.filter(({ type }) => /^(?:trn|inf)/.test(type))
+    for (const request of [{}, { gpus: { min: 1 } }, { gpuMemoryGb: { min: 30 } }, { accelerators: ['T4'] }])
+      expect(chips(await offers(request))).toEqual([])
+    const found = await offers({ accelerators: ['Trainium'] })
+    expect(typesOf(found).sort()).toEqual(['trn1.2xlarge', 'trn1.32xlarge'])
+    const [gpu] = await offers({ accelerators: ['T4'] })
+    expect(Object.keys(found[0]!.pins!)).toEqual(['image/neuron'])
+    expect(found[0]).toMatchObject({
+      shape: { accelerator: 'Trainium' },
+      pins: { 'image/neuron': found[0]!.data!.image },
+    })
+    expect(found[0]!.data!.image).not.toBe(gpu!.data!.image)
+    expect(typesOf(await offers({ accelerators: ['inf2'] }))).toEqual(['inf2.xlarge'])
+  })
+
   it('have machines as the provider describes them, under our names', async () => {
     await start()
     const found = await offers({ accelerators: ['A100', 'A100-80GB'] })

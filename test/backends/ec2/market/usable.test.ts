@@ -4,7 +4,7 @@ import type { MachineType } from '../../../../backends/ec2/sdk/api'
 import { TYPES_DEFAULT } from '../../../../backends/ec2/config'
 import { quotaOf, shapeOf } from '../../../../backends/ec2/market/shapes'
 import { typeOf } from '../../../../backends/ec2/sdk/market'
-import { whyUnusable } from '../../../../backends/ec2/market/usable'
+import { isNeuron, whyUnusable } from '../../../../backends/ec2/market/usable'
 import { findAccelerator } from '../../../../core/accelerators'
 import { MINUTE_MS } from '../../../../core/time/time'
 import { awsClients, describedTypes } from '../../../support/aws-clients'
@@ -29,6 +29,10 @@ const described = (InstanceType: string, facts: object = {}): MachineType =>
     ...facts,
   })
 
+const neuron = (Name: string): object => ({
+  NeuronInfo: { NeuronDevices: [{ Name, Count: 1, MemoryInfo: { SizeInMiB: 32768 } }] },
+})
+
 const EIGHTH = nvidia('L4', {
   Count: 0,
   LogicalGpuCount: 1,
@@ -52,11 +56,8 @@ describe('a machine type', () => {
       /not NVIDIA GPUs/,
     ],
     ['that only its name tells to be Trainium', described('trn2u.48xlarge'), /not NVIDIA GPUs/],
-    [
-      'with Inferentia',
-      described('inf2.xlarge', { NeuronInfo: { NeuronDevices: [{ Name: 'Inferentia2', Count: 1 }] } }),
-      /not NVIDIA GPUs/,
-    ],
+    ['with the first Inferentia', described('inf1.xlarge', neuron('Inferentia')), /not NVIDIA GPUs/],
+    ['of an UltraServer', described('trn2u.48xlarge', neuron('Trainium2')), /not NVIDIA GPUs/],
     ['of bare metal', described('g4dn.metal', { ...nvidia('T4'), BareMetal: true }), /bare metal/],
     ['with an ARM processor', described('g5g.xlarge', { ...nvidia('T4g'), ...ARM }), /ARM processor/],
   ])('%s is left out, with the reason', (_, type, reason) => {
@@ -75,6 +76,16 @@ describe('a machine type', () => {
     'with the GPU %s is offered',
     (name) => expect(whyUnusable(described('g1.large', nvidia(name)), SETTINGS)).toBeUndefined(),
   )
+
+  it.each([
+    ['trn1.32xlarge', 'Trainium'],
+    ['trn1n.32xlarge', 'Trainium'],
+    ['trn2.48xlarge', 'Trainium2'],
+    ['inf2.8xlarge', 'Inferentia2'],
+  ])('%s is offered', (name, chip) => {
+    expect(whyUnusable(described(name, neuron(chip)), SETTINGS)).toBeUndefined()
+    expect(shapeOf(described(name, neuron(chip)), 100).accelerator).toBe(chip)
+  })
 
   it.each(['trn1.2xlarge', 'trn2u.48xlarge', 'inf1.xlarge', 'dl1.24xlarge', 'vt1.3xlarge', 'f2.6xlarge'])(
     '%s is known by its name if its description says nothing',
@@ -137,12 +148,20 @@ describe('the types of EC2, as moto has recorded them', () => {
 
   judged('are all there', () => expect(all.length).toBeGreaterThan(1_000))
 
-  judged('are offered with whole GPUs of NVIDIA since Turing, or none', () => {
+  judged('are offered with whole GPUs of NVIDIA since Turing, with chips of Neuron, or none', () => {
     const chips = offered.flatMap((type) => type.gpus.map(({ name }) => name))
     expect([...new Set(chips)].sort()).toEqual(
       [...new Set(chips)].filter((name) => !['V100', 'M60', 'K80'].includes(name)).sort(),
     )
-    const wrong = offered.filter(({ gpus, architectures, isBareMetal, name }) => {
+    const neuron = offered.filter(isNeuron)
+    expect([...new Set(neuron.map(({ name }) => name.split('.')[0]))].sort()).toEqual([
+      'inf2',
+      'trn1',
+      'trn1n',
+      'trn2',
+    ])
+    const others = offered.filter((type) => !isNeuron(type))
+    const wrong = others.filter(({ gpus, architectures, isBareMetal, name }) => {
       const isWhole = gpus.every(
         ({ part, manufacturer, count }) => part === 1 && manufacturer === 'NVIDIA' && count > 0,
       )
