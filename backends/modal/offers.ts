@@ -7,7 +7,7 @@ import { BackendError } from '../errors'
 import { fitting } from '../fitting'
 import type { ModalConfig } from './config'
 import type { Rates } from './documents'
-import { gpuRequest, MODAL_GPUS, type ModalGpu } from './gpus'
+import { gpuRequest, mayBeLarger, MODAL_GPUS, type ModalGpu } from './gpus'
 import type { Host } from './host'
 import { imageRefusal, versionProblem } from './policy'
 
@@ -48,7 +48,6 @@ export async function offers(
   const refusal = imageRefusal(health, config.imageSecrets, image)
   const priceSource = priceSourceOf(rates, deps.clock())
   const priced = kindsOf(config).filter(({ gpu }) => gpu === undefined || rates.usd[gpu.rate] !== undefined)
-  const isExact = (request.accelerators ?? []).length > 0 || request.gpuMemoryGb?.max !== undefined
   return fitting(priced, (kind) => shapeOf(kind, request), request).map((kind): Offer => {
     const shape = shapeOf(kind, request)
     const { gpu, count } = kind
@@ -63,12 +62,14 @@ export async function offers(
       runMsMax: config.runMsMax,
       priceMicroUsdPerHour: priceOf(kind, shape, rates),
       priceSource,
-      ...(gpu === undefined ? {} : { isPreemptible: true, note: noteOf(gpu, isExact) }),
+      ...(gpu === undefined
+        ? {}
+        : { isPreemptible: true, note: mayBeLarger(gpu, request) ? `${PREEMPTED}. ${UPGRADED}` : PREEMPTED }),
       ...(refusal !== undefined && { availability: 'unusable', note: refusal }),
       data: {
         cores: String(shape.cpus / VCPUS_PER_CORE),
         memoryMiB: String(shape.memoryGiB * MIB_PER_GIB),
-        ...(gpu === undefined ? {} : { gpu: gpuRequest(gpu, count, isExact) }),
+        ...(gpu === undefined ? {} : { gpu: gpuRequest(gpu, count, mayBeLarger(gpu, request)) }),
       },
     }
   })
@@ -127,8 +128,4 @@ function rateOf({ usd }: Rates, names: string[]): number {
     message: `the workspace reports no rate ${names.join(' or ')}`,
     hint: 'Modal may have renamed its rates. Update Crucible, or report this.',
   })
-}
-
-function noteOf({ isUpgraded }: ModalGpu, isExact: boolean): string {
-  return isUpgraded && !isExact ? `${PREEMPTED}. ${UPGRADED}` : PREEMPTED
 }

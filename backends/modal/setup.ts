@@ -248,6 +248,7 @@ function answerOf(stdout: string, stderr: string, python: string): unknown {
   if (!read.success) return answer
   const { type, message } = read.data.error
   if (type === 'ModuleNotFoundError') throw invalid(`${python} has no \`modal\`: ${message}`, GET_MODAL)
+  if (type === 'OutdatedClient') throw invalid(`${python} has ${message}`, GET_MODAL)
   if (type === 'AuthError' || /token|credential/i.test(message))
     throw new BackendError({
       class: 'auth',

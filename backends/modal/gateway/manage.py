@@ -77,6 +77,22 @@ def _environment():
     return modal.config.config.get("environment") or "main"
 
 
+# `Workspace`, which knows tokens and rates, came with this version of the client.
+CLIENT_AT_LEAST = (1, 6)
+
+
+class OutdatedClient(Exception):
+    pass
+
+
+def check_client():
+    import modal
+
+    found = tuple(int(part) for part in modal.__version__.split(".")[:2])
+    if found < CLIENT_AT_LEAST:
+        raise OutdatedClient("modal %s, but set-up needs %d.%d or newer" % (modal.__version__, *CLIENT_AT_LEAST))
+
+
 COMMANDS = {"survey": survey, "deploy": deploy, "stop": stop, "create-token": create_token, "delete-token": delete_token}
 
 
@@ -86,6 +102,7 @@ def main(arguments):
     prefix, command, *rest = arguments
     os.environ[PREFIX] = prefix
     try:
+        check_client()
         found = COMMANDS[command](names_from(os.environ), *rest)
     except ModuleNotFoundError as error:
         found = {"error": {"type": "ModuleNotFoundError", "message": str(error)}}

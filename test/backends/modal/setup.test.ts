@@ -223,6 +223,36 @@ describe('crucible setup modal, where Python has no modal', () => {
   })
 })
 
+describe("crucible setup modal, with another version of Modal's client", () => {
+  const surveyWith = (version: string, isNew: boolean): Promise<unknown> => {
+    const folder = testFolder('client')
+    const workspace =
+      'class Workspace:\n  from_context = staticmethod(lambda: (_ for _ in ()).throw(OSError("asked")))\n'
+    writeFileSync(join(folder, 'modal.py'), `__version__ = '${version}'\n${isNew ? workspace : ''}`)
+    const environment = { PATH: process.env['PATH'], HOME: folder, PYTHONPATH: folder }
+    return createModalSetup({ prefix: 'crucible' }, environment).survey(signal)
+  }
+
+  it.each(['0.73.1', '1.4.3', '1.5.9.dev2'])(
+    'says that %s is too old, and how to get a newer one',
+    async (version) => {
+      await expect(surveyWith(version, false)).rejects.toMatchObject({
+        failure: {
+          class: 'invalid',
+          message: `python3 has modal ${version}, but set-up needs 1.6 or newer`,
+          hint: expect.stringContaining('pip install "modal>=1.6'),
+        },
+      })
+    },
+  )
+
+  it.each(['1.6.4', '1.10.0', '2.0.0rc1'])('takes %s', async (version) => {
+    await expect(surveyWith(version, true)).rejects.toMatchObject({
+      message: expect.stringContaining('asked'),
+    })
+  })
+})
+
 if (openRealGateway === undefined)
   describe.skip("crucible setup modal, with Modal's client", () => it('sets up a workspace', () => undefined))
 else describe("crucible setup modal, with Modal's client", setUpAWorkspace)

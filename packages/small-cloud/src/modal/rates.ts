@@ -66,7 +66,7 @@ export function usdPerHourOf({
   )
 }
 
-/** Returns the name without the mark `!`, which refuses an upgrade to a larger GPU. */
+/** Returns the name without its mark: `!` refuses a larger GPU, `+` accepts one. */
 export function gpuName(type: string): string {
-  return type.replace(/!$/, '').toUpperCase()
+  return type.replace(/[!+]$/, '').toUpperCase()
 }
