@@ -106,6 +106,7 @@ const FRESH_MS: Readonly<Record<string, number>> = {
   topology: CAPACITY_FRESH_MS,
   // AWS limits how many different ones an account may ask for in a day.
   placementScores: CATALOG_FRESH_MS,
+  capacityScores: CAPACITY_FRESH_MS,
   spotChanges: CAPACITY_FRESH_MS,
   subnetsOfAll: CAPACITY_FRESH_MS,
   countedMachines: CAPACITY_FRESH_MS,

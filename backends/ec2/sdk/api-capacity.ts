@@ -49,6 +49,13 @@ interface PlacementScore {
   score: number
 }
 
+/** How well EC2 could now serve a request for machines of one type in one zone, in its words: `high`, `medium`, `low` or `unsupported`. */
+interface CapacityScore {
+  type: string
+  zoneId: string
+  score: string
+}
+
 export interface PriceChange {
   type: string
   zone: string
@@ -77,6 +84,11 @@ export interface CapacityApi {
     wish: { types: string[]; count: number; regions: string[]; byZone: boolean },
     signal: AbortSignal,
   ): Promise<PlacementScore[]>
+  /** Scores spot capacity for up to fifty types in up to ten zones of any Regions; only for accounts with the support plan Unified Operations. */
+  capacityScores(
+    wish: { types: string[]; zoneIds: string[]; count: number },
+    signal: AbortSignal,
+  ): Promise<CapacityScore[]>
   /** Returns every change of the spot prices since an instant, and the price in force then, oldest first. */
   spotChanges(wish: { types: string[]; fromAtMs: number }, signal: AbortSignal): Promise<PriceChange[]>
   /** The id of each zone that the account can use, by its name. */

@@ -2,6 +2,7 @@ import {
   DescribeAvailabilityZonesCommand,
   DescribeCapacityReservationTopologyCommand,
   DescribeRegionsCommand,
+  GetCapacityManagerSupportabilityScoresCommand,
   paginateDescribeCapacityBlockOfferings,
   paginateDescribeInstances,
   paginateDescribeInstanceTypes,
@@ -62,6 +63,24 @@ export function createCapacityApi(ec2: EC2Client): CapacityApi {
           score: Score,
           zoneId: AvailabilityZoneId,
         }))
+      }),
+    capacityScores: ({ types, zoneIds, count }, signal) =>
+      call(signal, async () => {
+        const command = new GetCapacityManagerSupportabilityScoresCommand({
+          MarketType: 'spot',
+          CapacityAmount: count,
+          CapacityUnit: 'instances',
+          CapacityAvailabilityZoneIds: zoneIds,
+          InstanceTypes: types,
+        })
+        const { CapacityManagerSupportabilityScores = [] } = await ec2.send(command, at(signal))
+        return CapacityManagerSupportabilityScores.map(
+          ({ InstanceType = '', AvailabilityZoneId = '', Score = '' }) => ({
+            type: InstanceType,
+            zoneId: AvailabilityZoneId,
+            score: Score,
+          }),
+        )
       }),
     spotChanges: (wish, signal) => call(signal, () => spotChanges(ec2, wish, signal)),
     zoneIds: (signal) =>

@@ -5,6 +5,7 @@ import {
   parsePattern,
   readInterruptions,
   savingsPercentOf,
+  scoreCapacity,
   SCORE_TYPES_MIN,
   SCORES_MAX,
   type Inquiry,
@@ -48,6 +49,7 @@ const COLUMNS = [
   'savings_percent',
   'interruption_frequency',
   'placement_score',
+  'capacity_score',
   'timestamp',
   'product_type',
   'lowest_price',
@@ -102,7 +104,7 @@ async function spot(session: Session, given: string[], options: Options): Promis
   const fitting = chosen(all, options, session.now() - lookbackMs)
   const scores = options.scores === undefined ? undefined : await scoresOf(inquiry, fitting, options.scores)
   const pools = options.pickFirst === true ? fitting.slice(0, 1) : fitting
-  const facts = { interruptions, scores: scores?.of }
+  const facts = { interruptions, scores: scores?.of, capacityOf: scores?.capacityOf }
   session.answer({
     command: 'spot',
     results: pools.map((pool) => row(pool, facts)),
@@ -136,14 +138,46 @@ function chosen(pools: readonly SpotPool[], options: Options, sinceMs: number): 
 
 interface Scores {
   of: (pool: SpotPool) => number | undefined
+  /** How well EC2 could serve the request in the pool's zone; missing if the account may not ask. */
+  capacityOf?: (pool: SpotPool) => string | undefined
   notes: string[]
 }
 
-/** Asks once for all Regions. A missing permission costs the scores, not the answer. */
 async function scoresOf(inquiry: Inquiry, pools: readonly SpotPool[], count: number): Promise<Scores> {
+  if (pools.length === 0) return { of: () => undefined, notes: [] }
+  const [placement, capacity] = await Promise.all([
+    placementScoresOf(inquiry, pools, count),
+    capacityScoresOf(inquiry, pools, count),
+  ])
+  return { ...placement, ...capacity, notes: [...placement.notes, ...capacity.notes] }
+}
+
+async function capacityScoresOf(
+  inquiry: Inquiry,
+  pools: readonly SpotPool[],
+  count: number,
+): Promise<Pick<Scores, 'capacityOf' | 'notes'>> {
+  try {
+    const capacityOf = await scoreCapacity(inquiry, pools, count)
+    return {
+      capacityOf,
+      notes: [`Capacity scores are AWS's for ${count} machines of one type in one zone, now.`],
+    }
+  } catch (error) {
+    if (inquiry.signal.aborted) throw error
+    const why = 'No capacity scores, which need the AWS support plan Unified Operations'
+    return { notes: [`${why} (ec2:GetCapacityManagerSupportabilityScores): ${messageOf(error)}`] }
+  }
+}
+
+/** Asks once for all Regions. A missing permission costs the scores, not the answer. */
+async function placementScoresOf(
+  inquiry: Inquiry,
+  pools: readonly SpotPool[],
+  count: number,
+): Promise<Scores> {
   const types = [...new Set(pools.map(({ type }) => type.name))].sort()
   const regions = [...new Set(pools.map(({ region }) => region))].sort()
-  if (types.length === 0) return { of: () => undefined, notes: [] }
   try {
     const found = await inquiry
       .at(inquiry.homeRegion)
@@ -168,11 +202,12 @@ async function scoresOf(inquiry: Inquiry, pools: readonly SpotPool[], count: num
 interface Facts {
   interruptions: Interruptions | undefined
   scores: Scores['of'] | undefined
+  capacityOf: Scores['capacityOf'] | undefined
 }
 
 function row(
   pool: SpotPool,
-  { interruptions, scores }: Facts,
+  { interruptions, scores, capacityOf }: Facts,
 ): Record<string, string | number | null | number[]> {
   const { type, region, zone, usdPerHour: usd, changedAtMs, history, onDemandUsdPerHour } = pool
   return {
@@ -184,6 +219,7 @@ function row(
     savings_percent: savingsPercentOf(pool) ?? null,
     interruption_frequency: interruptions?.of({ region, type: type.name }) ?? null,
     placement_score: scores?.(pool) ?? null,
+    capacity_score: capacityOf?.(pool) ?? null,
     timestamp: iso(changedAtMs),
     product_type: 'Linux/UNIX',
     lowest_price: Math.min(...history),
@@ -195,7 +231,7 @@ function row(
 function show(
   out: Output,
   pools: readonly SpotPool[],
-  { interruptions, scores, options }: Facts & { options: Options },
+  { interruptions, scores, capacityOf, options }: Facts & { options: Options },
 ): void {
   if (pools.length === 0) return out.line('No spot price fits.')
   const hasSavings = options.showSavings === true
@@ -208,6 +244,7 @@ function show(
     `Last ${options.lookbackHours} h`,
     ...(interruptions === undefined ? [] : ['Interrupted']),
     ...(scores === undefined ? [] : ['Score']),
+    ...(capacityOf === undefined ? [] : ['Capacity']),
   ]
   out.table(
     head,
@@ -226,6 +263,7 @@ function show(
           ? []
           : [interruptions.of({ region: pool.region, type: pool.type.name }) ?? '-']),
         ...(scores === undefined ? [] : [String(scores(pool) ?? '-')]),
+        ...(capacityOf === undefined ? [] : [capacityOf(pool) ?? '-']),
       ]
     }),
     { right: ['Spot Price', 'On-Demand', 'Savings', 'Score'], optional: ['Region'] },

@@ -75,6 +75,7 @@ export function fakeRegion(script: RegionScript, regions: readonly string[], now
         })),
       ),
       placementScores: verb('placementScores', () => regions.map((region) => ({ region, score: 7 }))),
+      capacityScores: verb('capacityScores', () => []),
       spotChanges: verb('spotChanges', () =>
         pools.map((pool) => ({ ...pool, atMs: nowMs - HOUR_MS, usdPerHour: spotUsd })),
       ),

@@ -64,6 +64,7 @@ afterEach(async () => {
         'DescribeRegions',
         'DescribeSpotPriceHistory',
         'DescribeSubnets',
+        'GetCapacityManagerSupportabilityScores',
         'GetSpotPlacementScores',
       ]
         .map((name) => `ec2:${name}`)

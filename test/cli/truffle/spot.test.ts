@@ -77,6 +77,26 @@ describe('truffle spot', () => {
     expect(denied.notes.join(' ')).toContain('No placement scores (ec2:GetSpotPlacementScores)')
   })
 
+  it('adds capacity scores of each zone for an account that may ask, and says what the others lack', async () => {
+    const without = await account.json('spot', 'g6', '--scores', '8', '-r', 'us-east-1')
+    expect(without.results[0]).toMatchObject({ placement_score: 9, capacity_score: null })
+    expect(without.notes.join(' ')).toMatch(/No capacity scores, .* Unified Operations .*does not include/)
+    const entitled = await TruffleAccount.open({
+      capacityScores: { 'g6.xlarge': 'high', 'g6.2xlarge': 'low' },
+    })
+    const { results, notes } = await entitled.json('spot', 'g6', '--scores', '8', '-r', 'us-east-1')
+    const { stdout } = await entitled.run('spot', 'g6', '--scores', '8', '-r', 'us-east-1')
+    await entitled.close()
+    const scores = new Map(results.map((row) => [String(row['instance_type']), row['capacity_score']]))
+    expect([scores.get('g6.xlarge'), scores.get('g6.2xlarge'), scores.get('g6.4xlarge')]).toEqual([
+      'high',
+      'low',
+      'unsupported',
+    ])
+    expect(notes.join(' ')).toContain("Capacity scores are AWS's for 8 machines of one type in one zone")
+    expect(stdout).toMatch(/Score +Capacity/)
+  })
+
   it('draws the course of a price', () => {
     expect([sparkline([1, 2, 3, 2, 1]), sparkline([5, 5])]).toEqual(['▁▅█▅▁', '▁▁'])
   })

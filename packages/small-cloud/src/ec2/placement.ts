@@ -21,6 +21,7 @@ export function placementActions(ec2: Ec2): Record<string, Action> {
   return {
     DescribeCapacityReservationTopology: topology(ec2),
     GetSpotPlacementScores: scores(ec2),
+    GetCapacityManagerSupportabilityScores: capacityScores(ec2),
   }
 }
 
@@ -120,6 +121,40 @@ function scores(ec2: Ec2): Action {
         .slice(0, SCORES_MAX)
       const { items, nextToken } = page(found, wish, { least: 10, most: 1000 })
       return { spotPlacementScoreSet: items, nextToken }
+    },
+  })
+}
+
+const SCORED_ZONES_MAX = 10
+const SCORED_TYPES_MAX = 50
+
+function capacityScores(ec2: Ec2): Action {
+  const { capacityScores: known } = ec2.parts.world
+  return action({
+    input: z.strictObject({
+      ...dryRun,
+      MarketType: z.enum(['on-demand', 'spot']),
+      CapacityAmount: integer.pipe(z.int().min(1)),
+      CapacityUnit: z.enum(['vcpus', 'instances']),
+      CapacityAvailabilityZoneId: list(text).default([]),
+      InstanceType: list(text).default([]),
+    }),
+    run({ CapacityAvailabilityZoneId: zoneIds, InstanceType: types }) {
+      if (known === undefined)
+        throw new ApiError(
+          'UnsupportedOperation',
+          'Your support plan does not include supportability checks.',
+        )
+      if (zoneIds.length > SCORED_ZONES_MAX || types.length > SCORED_TYPES_MAX)
+        throw new ApiError('InvalidParameterValue', 'Too many Availability Zones or instance types')
+      const scored = types.flatMap((instanceType) =>
+        zoneIds.map((availabilityZoneId) => ({
+          instanceType,
+          availabilityZoneId,
+          score: known[instanceType] ?? 'unsupported',
+        })),
+      )
+      return { capacityManagerSupportabilityScoreSet: scored }
     },
   })
 }

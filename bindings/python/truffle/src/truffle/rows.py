@@ -74,6 +74,8 @@ class SpotPrice:
     interruption_frequency: Optional[str]
     #: 1 to 10, for the Region; only with ``scores=``.
     placement_score: Optional[int]
+    #: ``high``, ``medium``, ``low`` or ``unsupported``, for the zone; only with ``scores=``, and for accounts that may ask.
+    capacity_score: Optional[str]
     #: Time of the last change of the price, ISO 8601 in UTC.
     timestamp: Optional[str]
     product_type: str
