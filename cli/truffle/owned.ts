@@ -147,7 +147,16 @@ function notesOf({ kind, owned, asked }: OwnedOfKind, { minCapacity }: CapacityO
         : [
             "EC2 begins to end a block's machines 30 minutes before its end; a scheduled block cannot be used before its start.",
           ]
-  return [...all, ...together, ...meaning]
+  const taken = owned
+    .filter(({ reservation }) => reservation.isInterruptible)
+    .map(({ reservation }) => reservation.id)
+  const interruptible =
+    taken.length === 0
+      ? []
+      : [
+          `Interruptible, so that no job runs there (its owner ends machines with a notice of two minutes): ${taken.join(', ')}.`,
+        ]
+  return [...all, ...together, ...interruptible, ...meaning]
 }
 
 /** Says that AWS sells no Capacity Blocks of these types, so that no user waits for one. */

@@ -51,7 +51,9 @@ export async function findOwned(inquiry: Inquiry, wish: OwnedQuery): Promise<Reg
       .filter((one) => isWanted(one, wish, typeOf(one.type)))
       .sort((a, b) => (a.startsAtMs ?? 0) - (b.startsAtMs ?? 0) || a.id.localeCompare(b.id))
     const owned = fitting.filter((one) => roomIn(one) >= wish.minCapacity)
-    const joinable = fitting.map((reservation) => ({ region, reservation }))
+    const joinable = fitting
+      .filter(({ isInterruptible }) => !isInterruptible)
+      .map((reservation) => ({ region, reservation }))
     if (wish.kind === 'capacity-block')
       return { owned: owned.map((reservation) => ({ region, reservation })), joinable, notes: [] }
     const prices = await onDemandPrices(api, { region, types: owned.map(({ type }) => type) }, signal)
@@ -75,7 +77,7 @@ function isWanted(reservation: Reservation, wish: OwnedQuery, type: MachineType 
     (wish.hasEnded || isLive(reservation)) &&
     (!wish.isAcceleratedOnly || (type !== undefined && isAccelerated(type))) &&
     (!wish.isActiveOnly || isActive(reservation)) &&
-    (!wish.isAvailableOnly || freeIn(reservation) > 0)
+    (!wish.isAvailableOnly || (freeIn(reservation) > 0 && !reservation.isInterruptible))
   )
 }
 
@@ -84,8 +86,12 @@ function isActive({ state, isBlock }: Reservation): boolean {
   return state === 'active' || (isBlock && state === 'scheduled')
 }
 
-/** Returns the number of machines that a launch can get: now, or at the start of a reservation that has not begun. */
-export function roomIn({ state, free, total }: Reservation): number {
+/**
+ * Returns the number of machines that a launch can get: now, or at the start of a reservation that has not begun. An interruptible one has no
+ * room: its owner may end its machines at any time, and launches need a market type of their own.
+ */
+export function roomIn({ state, free, total, isInterruptible }: Reservation): number {
+  if (isInterruptible) return 0
   return state === 'active' ? free : total
 }
 

@@ -18,6 +18,40 @@ jest.setTimeout(240_000)
 const scriptsWith = (own: (region: string) => Partial<RegionScript>): RegionScript[] =>
   REGIONS.map((name) => ({ name, reservations: [fakeReservation(name)], ...own(name) }))
 
+describe('an interruptible reservation', () => {
+  const shown = (...more: string[]) =>
+    runOn(
+      scriptsWith((region) => ({
+        reservations: [
+          fakeReservation(region, { id: 'cr-spare', isInterruptible: true }),
+          fakeReservation(region, { free: 3 }),
+        ],
+      })),
+      ['capacity', '--odcr', '--json', '--regions', 'us-east-1', ...more],
+    )
+
+  it('is shown as one that no job uses', async () => {
+    const { stdout } = await shown()
+    const { results, notes } = JSON.parse(stdout) as TruffleDocument
+    expect(results.map((row) => [row['reservation_id'], row['interruptible']])).toEqual([
+      ['cr-spare', true],
+      ['cr-us-east-1', false],
+    ])
+    expect(notes.join(' ')).toMatch(/Interruptible, so that no job runs there .*: cr-spare\./)
+  })
+
+  it.each([
+    ['--available-only', ['cr-us-east-1']],
+    ['--min-capacity=2', ['cr-us-east-1']],
+    ['--min-capacity=4', []],
+  ])('is no room for a run: %s', async (option, ids) => {
+    const { stdout } = await shown(option)
+    const { results = [], notes = [] } = JSON.parse(stdout) as TruffleDocument
+    expect(results.map((row) => row['reservation_id'])).toEqual(ids)
+    expect(notes.join(' ')).not.toContain('together')
+  })
+})
+
 describe('twenty Regions', () => {
   it('are asked at once: none answers before all were asked', async () => {
     let waiting: (() => void)[] = []

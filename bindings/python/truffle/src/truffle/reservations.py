@@ -69,6 +69,8 @@ class CapacityReservation(_Dated):
     ebs_optimized: bool
     #: ``open``: matching machines use it automatically; ``targeted``: they must name it.
     instance_match_criteria: Optional[str]
+    #: Its owner may end its machines at any time, so it does not count as room for a run.
+    interruptible: bool
     owner_id: Optional[str]
     start_date: Optional[str]
     #: End of the reservation; None until it is cancelled.
