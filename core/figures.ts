@@ -59,6 +59,7 @@ const SHAPE: Checks<Offer['shape']> = [
   ['cpus', isQuantity],
   ['memoryGiB', isQuantity],
   ['diskGiB', optional(isQuantity)],
+  ['diskMibPerSecond', optional((value) => isQuantity(value) && value !== 0)],
   ['gpus', isCount],
   ['gpuMemoryGiB', optional(isQuantity)],
 ]

@@ -17,6 +17,15 @@ export interface ResourceRequest {
   cpus?: Range
   memoryGiB?: Range
   diskGiB?: Range
+  /** Throughput of the disk, where the provider sells it by the MiB/s; missing for a backend's own choice, like `diskIops`. */
+  diskMibPerSecond?: number
+  /** Operations per second of the disk. */
+  diskIops?: number
+  /**
+   * Expected traffic of the disk in MiB per hour, for a backend that chooses its speed. Set by the plan, never by a job; missing means
+   * unknown.
+   */
+  diskLoadMibPerHour?: number
   /** Shared memory (`/dev/shm`) for the container, in GiB. */
   shmGiB?: number
 }
@@ -26,6 +35,8 @@ export interface MachineShape {
   cpus: number
   memoryGiB: number
   diskGiB?: number
+  /** Throughput of the disk with the job's data; missing if it is unknown. */
+  diskMibPerSecond?: number
   gpus: number
   /** Canonical accelerator name when `gpus > 0`. */
   accelerator?: string

@@ -1,6 +1,7 @@
 /** Fields shared by the job file and the normalised spec. */
 import { withoutEnd } from '../core/trim'
 import { z } from 'zod'
+import { DISK_IOPS, DISK_MIB_PER_SECOND } from '../core/disk-speed'
 import { hasOpenBracket, parseGlob } from '../core/glob'
 import { isOwnTagKey, isOwnTagValue, OWN_TAG_KEYS } from '../core/own-tags'
 import { isInnerPath } from './paths'
@@ -173,6 +174,9 @@ export const checkpointPattern = innerPath.check(
     return globComplaint(pattern)
   }),
 )
+
+export const diskMibPerSecond = z.int().min(DISK_MIB_PER_SECOND.min).max(DISK_MIB_PER_SECOND.max)
+export const diskIops = z.int().min(DISK_IOPS.min).max(DISK_IOPS.max)
 
 export const keptCount = z.int().min(1).max(LIMITS.checkpointsKept)
 

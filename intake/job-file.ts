@@ -176,6 +176,8 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
       cpus: resources.cpus,
       memoryGiB: resources.memory,
       diskGiB: resources.disk,
+      diskMibPerSecond: resources.disk_throughput,
+      diskIops: resources.disk_iops,
       shmGiB: resources.shm,
     }),
     durationMs: file.duration?.ms,

@@ -8,6 +8,8 @@ import { SPEED_REFERENCE, WORK_FAMILIES } from '../core/speed'
 import {
   checkpointPattern,
   command,
+  diskIops,
+  diskMibPerSecond,
   envName,
   image,
   shell,
@@ -58,6 +60,12 @@ const resources = z.strictObject({
     '16GB..64GB',
   ).optional(),
   disk: field(as.sizeRange, 'Disk space of the machine.', '200GB').optional(),
+  disk_throughput: field(
+    diskMibPerSecond,
+    'MiB/s of the disk on EC2 (default: as the job and the machine use it).',
+    500,
+  ).optional(),
+  disk_iops: field(diskIops, 'Operations per second of the disk on EC2.', 6_000).optional(),
   shm: field(as.size, 'Shared memory (`/dev/shm`) of the container.', '8GiB').optional(),
 })
 

@@ -1,5 +1,6 @@
 /** The normalised spec: the input of the job workflow, whatever its source. */
 import { z } from 'zod'
+import { DISK_IOPS, IOPS_PER_GIB, IOPS_PER_MIB_PER_SECOND } from '../core/disk-speed'
 import { SAVE_SIGNALS } from '../core/job/checkpoint'
 import { REBALANCE_ANSWERS } from '../core/documents'
 import { ACCEPTANCES, OBJECTIVES, type JobSpec } from '../core/job/job'
@@ -12,6 +13,8 @@ import {
   backendName,
   checkpointPattern,
   command,
+  diskIops,
+  diskMibPerSecond,
   envName,
   envOf,
   envValue,
@@ -62,6 +65,8 @@ const resources: z.ZodType<ResourceRequest> = z.strictObject({
   cpus: range(LIMITS.cpus).optional(),
   memoryGiB: range(LIMITS.sizeGiB).optional(),
   diskGiB: range(LIMITS.sizeGiB).optional(),
+  diskMibPerSecond: diskMibPerSecond.optional(),
+  diskIops: diskIops.optional(),
   shmGiB: bound(LIMITS.sizeGiB).optional(),
 })
 
@@ -263,6 +268,32 @@ function reservedFaults({ usesReserved, reservation, backends }: JobSpec): Fault
 }
 
 function resourceFaults(request: ResourceRequest): Fault[] {
+  return [...gpuFaults(request), ...diskFaults(request)]
+}
+
+function diskFaults({ diskGiB, diskMibPerSecond: speed = 0, diskIops }: ResourceRequest): Fault[] {
+  if (diskIops === undefined) return []
+  const needed = speed * IOPS_PER_MIB_PER_SECOND
+  if (diskIops < needed)
+    return [
+      {
+        path: ['resources', 'disk_throughput'],
+        message: `is ${speed} MiB/s, for which a disk needs ${needed} operations per second, but disk_iops is ${diskIops}`,
+        remedy: `write disk_iops: ${needed}, or leave it out`,
+      },
+    ]
+  const most = Math.max(DISK_IOPS.min, (diskGiB?.max ?? Infinity) * IOPS_PER_GIB)
+  if (diskIops <= most) return []
+  return [
+    {
+      path: ['resources', 'disk_iops'],
+      message: `is ${diskIops}, but a disk of at most ${diskGiB!.max} GiB has at most ${most}`,
+      remedy: `write at most ${most}, or allow a larger disk`,
+    },
+  ]
+}
+
+function gpuFaults(request: ResourceRequest): Fault[] {
   if (wantsGpu(request) || request.gpus?.max !== 0) return []
   const asked =
     request.gpuMemoryGb !== undefined || request.gpuMemoryGiB !== undefined

@@ -36,20 +36,20 @@ async function askAws(named) {
   const regions = named.length > 0 ? named : ['us-east-1']
   const endpoint = process.env.AWS_ENDPOINT_URL
   const usdPerHour = {}
-  const diskUsdPerGiBMonth = {}
+  const diskRates = {}
   for (const region of regions) {
     const { market } = createSdkApi({ region, ...(endpoint && { endpoint }) })
     const signal = globalThis.AbortSignal.timeout(LIMIT_MS)
     usdPerHour[region] = chosen(region, await market.onDemandPrices(region, signal))
-    const disk = await market.diskUsdPerGiBMonth(region, signal)
+    const disk = await market.diskRates(region, signal)
     if (disk === undefined) throw new Error(`the price list has no disks for ${region}`)
-    diskUsdPerGiBMonth[region] = Number(disk)
+    diskRates[region] = disk
   }
   return {
     observedAt: new Date().toISOString().replace(/\.\d+Z$/, 'Z'),
     source: 'AWS price list: Linux, shared tenancy, on demand. Made by tools/gen-ec2-catalog.mjs.',
     usdPerHour,
-    diskUsdPerGiBMonth,
+    diskRates,
   }
 }
 
@@ -57,7 +57,7 @@ function readList(file) {
   const text = readFileSync(file, 'utf8')
   const [, observedAt, region] = /generated at (\S+) for (\S+)/.exec(text) ?? []
   if (region === undefined) throw new Error(`${file} does not say when and for which Region it was generated`)
-  const { diskUsdPerGiBMonth } = JSON.parse(readFileSync(FILE, 'utf8'))
+  const { diskRates } = JSON.parse(readFileSync(FILE, 'utf8'))
   const prices = [...text.matchAll(/"([a-z0-9-]+\.[a-z0-9-]+)": ([0-9.]+)/g)].map(([, type, usd]) => [
     type,
     usd,
@@ -66,7 +66,7 @@ function readList(file) {
     observedAt,
     source: `AWS price list for ${region}, Linux, shared tenancy, on demand; as published with Karpenter (zz_generated.pricing_aws.go). Made by tools/gen-ec2-catalog.mjs.`,
     usdPerHour: { [region]: chosen(region, prices) },
-    diskUsdPerGiBMonth,
+    diskRates,
   }
 }
 

@@ -9,7 +9,9 @@ import { offerFault } from '../../core/figures'
 import { plural } from '../../core/plural'
 import type { BackendAnswer, PlanFacts, SilentBackend } from '../../core/job/plan'
 import type { ResourceRequest } from '../../core/resources'
+import type { SavedBefore } from '../../core/job/saving'
 import type { Asker, OffersInput } from '../../core/job/waiting'
+import { diskLoadOf } from '../../planner/plan/disk-load'
 import type { InputSizes } from './input-sizes'
 
 /** How a plan asks the backends: through their workers, or in the same process. */
@@ -38,14 +40,16 @@ interface AskDeps {
 export async function askAll(
   { backends, askOffers, inputSizes }: AskDeps,
   { resolved: { spec }, target, pins }: PlanInput,
-  asker?: Asker,
+  { asker, savedBefore }: { asker?: Asker | undefined; savedBefore?: SavedBefore | undefined } = {},
 ): Promise<Pick<PlanFacts, 'answers' | 'silentBackends' | 'inputSizes'>> {
   const wanted = target === undefined ? spec.backends : [target]
   const asked = backends.filter(
     (name) => wanted.length === 0 || wanted.some(({ backend }) => backend === name),
   )
   const settled = await Promise.allSettled(
-    asked.map((name) => askOffers(name, spec.resources, { pins: pins?.[name], image: spec.image, asker })),
+    asked.map((name) =>
+      askOffers(name, requestOf(spec, savedBefore), { pins: pins?.[name], image: spec.image, asker }),
+    ),
   )
   const answers: BackendAnswer[] = []
   const silentBackends: SilentBackend[] = []
@@ -61,6 +65,11 @@ export async function askAll(
   return { answers, silentBackends, inputSizes: (await inputSizes?.(spec, answers)) ?? [] }
 }
 
+/** What a backend is asked for: the job's request, and what the plan expects of its machine. */
+function requestOf(spec: JobSpec, savedBefore: SavedBefore | undefined): ResourceRequest {
+  return { ...spec.resources, diskLoadMibPerHour: diskLoadOf(spec, savedBefore) }
+}
+
 /** Returns the answers of backends that the job does not allow, for the gain of a change. Answers after the signal are ignored. */
 export async function askOthers(
   { backends, askOffers }: Pick<AskDeps, 'backends' | 'askOffers'>,
@@ -73,7 +82,7 @@ export async function askOthers(
   const answers = await Promise.all(
     others.map((name) =>
       Promise.race([
-        askOffers(name, spec.resources, { image: spec.image, signal }),
+        askOffers(name, requestOf(spec, undefined), { image: spec.image, signal }),
         untilAborted(signal),
       ]).catch(() => undefined),
     ),

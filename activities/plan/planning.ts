@@ -300,14 +300,14 @@ async function planJob(
   { savedBefore: before, asker }: { savedBefore?: SavedBefore | undefined; asker?: Asker | undefined },
 ): Promise<{ plan: Plan; outcome: PlanOutcome; facts: PlanFacts }> {
   const { spec } = input.resolved
-  const [asked, ownRatios, measuredMemory] = await Promise.all([
-    askAll(deps, input, asker),
-    ownRatiosFor(deps.store, spec),
-    measuredMemoryFor(deps.store, input),
-  ])
   const isFirst = input.attempt === 1
   const newest = isFirst ? undefined : await readNewestManifest(deps.store, input.jobId, parseManifest)
   const savedBefore = before ?? newest
+  const [asked, ownRatios, measuredMemory] = await Promise.all([
+    askAll(deps, input, { asker, savedBefore }),
+    ownRatiosFor(deps.store, spec),
+    measuredMemoryFor(deps.store, input),
+  ])
   const nowMs = deps.now()
   const answers = await withHolds(deps.store, asked.answers, { jobId: input.jobId, nowMs })
   const facts: PlanFacts = {

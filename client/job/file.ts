@@ -47,6 +47,8 @@ export function fieldsOf(spec: JobSpec, submittedAtMs: number): JobFields {
       cpus: range(resources.cpus),
       memory: range(resources.memoryGiB, 'GiB'),
       disk: range(resources.diskGiB, 'GiB'),
+      disk_throughput: resources.diskMibPerSecond,
+      disk_iops: resources.diskIops,
       shm: resources.shmGiB === undefined ? undefined : `${resources.shmGiB}GiB`,
     }),
     duration: durationOn === undefined ? duration(durationMs) : `${duration(durationMs)} on ${durationOn}`,

@@ -14,7 +14,7 @@ export function trainingTimeInWords({
 
 /** `2 GPUs, H100, 8+ cpus`; empty without a request. */
 export function resourcesInWords(request: ResourceRequest): string | undefined {
-  const { gpus, accelerators, cpus, memoryGiB, diskGiB, shmGiB } = request
+  const { gpus, accelerators, cpus, memoryGiB, diskGiB, diskMibPerSecond, diskIops, shmGiB } = request
   const gpuMemory = formatGpuMemory(request)
   const words = [
     gpus && `${formatRange(gpus)} ${gpus.min === 1 && gpus.max === 1 ? 'GPU' : 'GPUs'}`,
@@ -23,6 +23,8 @@ export function resourcesInWords(request: ResourceRequest): string | undefined {
     cpus && `${formatRange(cpus)} cpus`,
     memoryGiB && `memory ${formatRange(memoryGiB, ' GiB')}`,
     diskGiB && `disk ${formatRange(diskGiB, ' GiB')}`,
+    diskMibPerSecond && `disk throughput ${diskMibPerSecond} MiB/s`,
+    diskIops && `disk ${diskIops} IOPS`,
     shmGiB !== undefined && `shared memory ${shmGiB} GiB`,
   ].filter((word) => typeof word === 'string')
   return words.length === 0 ? undefined : words.join(', ')

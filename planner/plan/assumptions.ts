@@ -164,6 +164,9 @@ export const STORE_CHARGES: Range = {
   source: 'assumed requests, at the prices of one Region',
 }
 
+/** GiB that the job moves through its disk if it asks for no size: packages, an image or a model, and data. */
+export const ASSUMED_DISK_LOAD_GIB = 30
+
 /** Bytes per second at which a program writes a checkpoint to its disk. */
 export const WRITE_BYTES_PER_SECOND: Range = {
   low: 0.2e9,

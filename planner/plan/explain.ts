@@ -1,4 +1,5 @@
 import type { Capabilities } from '../../core/capabilities'
+import { DISK_MIB_PER_SECOND } from '../../core/disk-speed'
 import type { JobSpec } from '../../core/job/job'
 import { formatUsd } from '../../core/money/money'
 import {
@@ -59,11 +60,18 @@ function moneyOf(offer: Offer, expected: Forecasted): string {
     return reservation === undefined ? 'costs nothing' : 'paid up front: no further cost'
   }
   if (reservation !== undefined && price === beside)
-    return `paid up front, except ${formatUsd(beside)}/h for disk and address, ${cost}`
-  const part = beside === 0 ? '' : ` (with ${formatUsd(beside)} for disk and address)`
+    return `paid up front, except ${formatUsd(beside)}/h for ${besideInWords(offer)}, ${cost}`
+  const part = beside === 0 ? '' : ` (with ${formatUsd(beside)} for ${besideInWords(offer)})`
   const bill = `${discountedInWords(offer)}${part}, ${cost}`
   const idle = reservation?.idleMicroUsdPerHour ?? 0
   return idle === 0 ? bill : `${bill}, billed even when idle: ${formatUsd(idle)}/h`
+}
+
+/** `disk and address`, `disk (1000 MiB/s) and address` */
+function besideInWords({ shape: { diskMibPerSecond = 0 } }: Offer): string {
+  return diskMibPerSecond <= DISK_MIB_PER_SECOND.min
+    ? 'disk and address'
+    : `disk (${diskMibPerSecond} MiB/s) and address`
 }
 
 /** `$2.21/h`, `$2.21/h, 10 % discount on $2.46/h` */

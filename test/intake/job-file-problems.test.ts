@@ -116,6 +116,26 @@ env:
       'run: x\nresources: {memory: 2000000TB}',
       '2:21: resources.memory "2000000TB" is too large. Write at most 1048576GiB.',
     ],
+    [
+      'run: x\nresources: {disk_throughput: 124}',
+      '2:30: resources.disk_throughput must be at least 125, but is 124. Write, for example, disk_throughput: 500.',
+    ],
+    [
+      'run: x\nresources: {disk_throughput: 4000}',
+      '2:30: resources.disk_throughput must be at most 2000, but is 4000. Write, for example, disk_throughput: 500.',
+    ],
+    [
+      'run: x\nresources: {disk_iops: 100000}',
+      '2:24: resources.disk_iops must be at most 80000, but is 100000. Write, for example, disk_iops: 6000.',
+    ],
+    [
+      'run: x\nresources: {disk_throughput: 1000, disk_iops: 3000}',
+      '2:30: resources.disk_throughput is 1000 MiB/s, for which a disk needs 4000 operations per second, but disk_iops is 3000. Write disk_iops: 4000, or leave it out.',
+    ],
+    [
+      'run: x\nresources: {disk: ..50GiB, disk_iops: 30000}',
+      '2:39: resources.disk_iops is 30000, but a disk of at most 50 GiB has at most 25000. Write at most 25000, or allow a larger disk.',
+    ],
     // Time and money
     ['run: x\nduration: 0s', '2:11: duration "0s" is too small. Write at least 1s.'],
     [

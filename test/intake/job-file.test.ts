@@ -48,6 +48,8 @@ resources:
   cpus: 8
   memory: 64GiB
   disk: ..2TiB
+  disk_throughput: 1500
+  disk_iops: 6000
   shm: 8GiB
 duration: 1d12h
 interruptible: true
@@ -92,6 +94,8 @@ outputs: [weights.bin, "figures/**/*.png"]
           cpus: { min: 8 },
           memoryGiB: { min: 64 },
           diskGiB: { max: 2048 },
+          diskMibPerSecond: 1500,
+          diskIops: 6000,
           shmGiB: 8,
         },
         durationMs: 36 * HOUR,

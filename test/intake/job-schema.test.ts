@@ -70,6 +70,8 @@ describe("the job file's JSON Schema", () => {
       'resources.cpus',
       'resources.memory',
       'resources.disk',
+      'resources.disk_throughput',
+      'resources.disk_iops',
       'resources.shm',
       'duration',
       'work_family',

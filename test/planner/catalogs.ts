@@ -72,8 +72,8 @@ const EC2_DISK_GIB = 100
 export function ec2Catalog(): Offer[] {
   const prices = catalogPrices(REGION)
   const beside = besidePrice(
-    { diskGiB: EC2_DISK_GIB, subnet: { givesPublicAddress: true } },
-    prices.diskUsdPerGiBMonth,
+    { disk: { sizeGiB: EC2_DISK_GIB }, subnet: { givesPublicAddress: true } },
+    prices.diskRates,
   )
   return Object.entries(EC2_SHAPES).flatMap(([type, shape]) => {
     const at = (capacityType: Offer['capacityType'], usd: number | undefined): Offer[] =>

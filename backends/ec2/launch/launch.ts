@@ -5,7 +5,14 @@ import type { Offer } from '../../../core/offer'
 import type { Order } from '../../../core/job/plan'
 import type { CallContext } from '../../backend'
 import { BackendError } from '../../errors'
-import { AwsError, type FleetAnswer, type FleetRequest, type Machine, type ReservedRequest } from '../sdk/api'
+import {
+  AwsError,
+  type FleetAnswer,
+  type FleetRequest,
+  type Machine,
+  type Pool,
+  type ReservedRequest,
+} from '../sdk/api'
 import { pause } from '../../calls'
 import { ec2Error, hasCode, invalid, mayHaveHappened, transient } from '../errors'
 import { failureOfFleet, treatAsTransientWhileNew } from './fleet-failure'
@@ -68,18 +75,26 @@ function requestFor(order: Order, hasGrant: boolean): FleetRequest | ReservedReq
     // Pools with another image or disk would need a separate template; they belong to other orders.
     pools: order.offers
       .filter(({ data }) => data?.template === template)
-      .map(({ type, data }) => ({ type, subnet: data!.subnet! })),
+      .map(({ type, data }) => poolOf(type, data!)),
     tags,
   }
 }
 
+/** A pool of an order; one without a speed of its disk leaves the disk to the template. */
+function poolOf(type: string, data: Record<string, string>): Pool {
+  const { subnet = '', rootDevice = '', diskGiB, diskMibPerSecond, diskIops } = data
+  if (diskMibPerSecond === undefined) return { type, subnet }
+  const speed = { mibPerSecond: Number(diskMibPerSecond), iops: Number(diskIops) }
+  return { type, subnet, disk: { device: rootDevice, sizeGiB: Number(diskGiB), speed } }
+}
+
 function reservedRequest(order: Order, { type, data }: Offer, tags: Record<string, string>): ReservedRequest {
-  const { subnet, reservation, market, template = '' } = data!
+  const { reservation, market, template = '' } = data!
   if (reservation === undefined) throw invalid('the order names no reservation', 'Plan the job again.')
   return {
     token: order.token,
     templateName: template,
-    pool: { type, subnet: subnet! },
+    pool: poolOf(type, data!),
     reservation,
     isBlock: market !== undefined,
     tags,

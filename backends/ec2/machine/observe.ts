@@ -96,13 +96,13 @@ export async function list(
           ? undefined
           : spendOver(DAY_MS, priceOn(machine.tags, { type: machine.type, place: machine.zone })),
     })),
-    ...volumes.map(({ id, zone, sizeGiB, createdAtMs, tags }): OwnedResource => ({
+    ...volumes.map(({ id, zone, sizeGiB, speed, createdAtMs, tags }): OwnedResource => ({
       handle: { backend: 'ec2', kind: 'volume', id },
       owner: ownerOf(tags),
       createdAtMs,
       description: `unused volume of ${sizeGiB} GiB, created ${formatInstant(createdAtMs)}`,
       place: zone,
-      costMicroUsdPerDay: spendOver(DAY_MS, diskPrice(sizeGiB, disk!.usdPerGiBMonth)),
+      costMicroUsdPerDay: spendOver(DAY_MS, diskPrice({ sizeGiB, speed }, disk!.rates)),
     })),
   ]
 }

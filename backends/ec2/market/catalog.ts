@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { DiskRates } from '../sdk/api'
 
 /** `catalog.json`: prices as found by `tools/gen-ec2-catalog.mjs`. */
 interface Catalog {
@@ -7,13 +8,13 @@ interface Catalog {
   source: string
   /** Dollars per hour of Linux on shared hardware, by Region and type. */
   usdPerHour: Record<string, Record<string, number>>
-  /** Dollars per GiB of gp3 and month, by Region. */
-  diskUsdPerGiBMonth: Record<string, number>
+  /** Prices of gp3, by Region. */
+  diskRates: Record<string, DiskRates>
 }
 
 export interface CatalogPrices {
   usdPerHour(type: string): number | undefined
-  diskUsdPerGiBMonth: number
+  diskRates: DiskRates
   observedAtMs: number
   /** The Region whose prices these are, if the catalog lacks the wanted one. */
   standIn?: string
@@ -33,7 +34,7 @@ export function catalogPrices(region: string): CatalogPrices {
   const notOf = standIn === undefined ? '' : `, not of ${region}`
   return {
     usdPerHour: (type) => prices[type],
-    diskUsdPerGiBMonth: catalog.diskUsdPerGiBMonth[place]!,
+    diskRates: catalog.diskRates[place]!,
     observedAtMs: Date.parse(catalog.observedAt),
     standIn,
     words: `this is the price of ${place} on ${catalog.observedAt.slice(0, 10)}${notOf}`,

@@ -1,21 +1,32 @@
 import { microUsd, type MicroUsd } from '../../../core/money/money'
-import type { Subnet } from '../sdk/api'
+import type { DiskRates, DiskSpeed, Subnet } from '../sdk/api'
+import { INCLUDED_SPEED } from './disk-speed'
 
 /** A month of thirty days, as EBS bills ("Amazon EBS pricing"): by the second, for a minute at least. */
 const HOURS_PER_MONTH = 30 * 24
 /** Price of one public IPv4 address in use, in every Region ("Amazon VPC pricing", since February 2024), billed like disks. */
 const ADDRESS_USD_PER_HOUR = 0.005
 
-/** Returns the hourly cost of a machine's disk, and of its public address if it gets one. */
-export function besidePrice(
-  { diskGiB, subnet }: { diskGiB: number; subnet: Pick<Subnet, 'givesPublicAddress'> | undefined },
-  usdPerGiBMonth: number,
-): MicroUsd {
-  const address = subnet?.givesPublicAddress === true ? ADDRESS_USD_PER_HOUR : 0
-  return diskPrice(diskGiB, usdPerGiBMonth) + microUsd(address)
+export interface Disk {
+  sizeGiB: number
+  /** That of every disk when missing. */
+  speed?: DiskSpeed | undefined
 }
 
-/** Price of an hour of a disk. */
-export function diskPrice(sizeGiB: number, usdPerGiBMonth: number): MicroUsd {
-  return microUsd((sizeGiB * usdPerGiBMonth) / HOURS_PER_MONTH)
+/** Returns the hourly cost of a machine's disk, and of its public address if it gets one. */
+export function besidePrice(
+  { disk, subnet }: { disk: Disk; subnet: Pick<Subnet, 'givesPublicAddress'> | undefined },
+  rates: DiskRates,
+): MicroUsd {
+  const address = subnet?.givesPublicAddress === true ? ADDRESS_USD_PER_HOUR : 0
+  return diskPrice(disk, rates) + microUsd(address)
+}
+
+/** Price of an hour of a disk: its size, and its speed beyond what every disk has. */
+export function diskPrice({ sizeGiB, speed = INCLUDED_SPEED }: Disk, rates: DiskRates): MicroUsd {
+  const usdPerMonth =
+    sizeGiB * rates.usdPerGiBMonth +
+    (speed.mibPerSecond - INCLUDED_SPEED.mibPerSecond) * rates.usdPerMibpsMonth +
+    (speed.iops - INCLUDED_SPEED.iops) * rates.usdPerIopsMonth
+  return microUsd(usdPerMonth / HOURS_PER_MONTH)
 }

@@ -1,7 +1,7 @@
 import { HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { microUsd, type MicroUsd } from '../../../core/money/money'
 import type { PriceSource } from '../../../core/offer'
-import type { Ec2Api, Image, MachineType } from '../sdk/api'
+import type { DiskRates, Ec2Api, Image, MachineType } from '../sdk/api'
 import { cached, type Cached } from '../../calls'
 import { catalogPrices } from './catalog'
 import type { Ec2Config } from '../config'
@@ -25,8 +25,8 @@ export interface Market {
   /** The zones that have each type at all. */
   zones(signal: AbortSignal): Promise<ReadonlyMap<string, ReadonlySet<string>>>
   onDemand(signal: AbortSignal): Promise<(type: string) => Price | undefined>
-  /** Price per GiB of disk and month, with a remark if it is not the current one of this Region. */
-  disk(signal: AbortSignal): Promise<{ usdPerGiBMonth: number; note?: string }>
+  /** Prices of disks, with a remark if they are not the current ones of this Region. */
+  disk(signal: AbortSignal): Promise<{ rates: DiskRates; note?: string }>
   /** Returns spot prices; nothing if they cannot be read. */
   spot(signal: AbortSignal): Promise<((type: string, zone: string) => Price | undefined) | undefined>
   /**
@@ -96,10 +96,10 @@ export function createMarket({ config, api, clock }: Parts): Market {
     clock,
     read: (signal) => api.market.onDemandPrices(config.region, signal),
   })
-  const diskPrices = cached({
+  const diskRates = cached({
     freshForMs: PRICES_FRESH_MS,
     clock,
-    read: (signal) => api.market.diskUsdPerGiBMonth(config.region, signal),
+    read: (signal) => api.market.diskRates(config.region, signal),
   })
   const spotPrices = cached({
     freshForMs: SPOT_FRESH_MS,
@@ -116,10 +116,10 @@ export function createMarket({ config, api, clock }: Parts): Market {
     zones: async (signal) => (await zones.get(signal)).value,
     onDemand: async (signal) => listed(await listPrices.soon(PRICE_PATIENCE_MS, signal), config.region),
     disk: async (signal) => {
-      const read = await diskPrices.soon(PRICE_PATIENCE_MS, signal)
-      if (read?.value !== undefined) return { usdPerGiBMonth: Number(read.value) }
-      const { diskUsdPerGiBMonth: usdPerGiBMonth, words } = catalogPrices(config.region)
-      return { usdPerGiBMonth, note: `the price of disks has not been read from the price list: ${words}` }
+      const read = await diskRates.soon(PRICE_PATIENCE_MS, signal)
+      if (read?.value !== undefined) return { rates: read.value }
+      const { diskRates: rates, words } = catalogPrices(config.region)
+      return { rates, note: `the price of disks has not been read from the price list: ${words}` }
     },
     spot: async (signal) => {
       const read = await spotPrices.soon(PRICE_PATIENCE_MS, signal)

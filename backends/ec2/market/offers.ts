@@ -1,7 +1,9 @@
+import { MICRO_USD_PER_USD } from '../../../core/money/money'
 import type { Availability, Offer, Pins } from '../../../core/offer'
 import type { ResourceRequest } from '../../../core/resources'
 import type { CallContext } from '../../backend'
-import type { Image, MachineType, Reservation, Subnet } from '../sdk/api'
+import type { DiskSpeed, Image, MachineType, Reservation, Subnet } from '../sdk/api'
+import { diskSpeedOf, leastGiBFor, speedData, unusableSpeedNote } from './disk-speed'
 import { besidePrice } from './disks-and-addresses'
 import type { Host } from '../host'
 import { imageKindOf, type ImageKind, type Price } from './market'
@@ -29,7 +31,7 @@ export async function offers(
 ): Promise<Offer[]> {
   const { signal } = ctx
   // Prices take longest, so they are read from the beginning.
-  const [types, zones, subnets, onDemand, disk] = await Promise.all([
+  const [types, zones, subnets, onDemand, diskPrices] = await Promise.all([
     host.market.types(signal),
     host.market.zones(signal),
     host.places.byZone(signal),
@@ -50,13 +52,20 @@ export async function offers(
   for (const type of held) {
     const image = images.get(imageKindOf(type))
     if (image === undefined) continue
-    const diskGiB = diskFor(request, [host.config.diskGiB, image.diskGiB])
+    const diskGiB = diskFor(request, [host.config.diskGiB, image.diskGiB, leastGiBFor(request)])
+    const listed = onDemand(type.name)?.microUsdPerHour
+    const speed = diskSpeedOf(type, request, {
+      usdPerHour: listed === undefined ? undefined : listed / MICRO_USD_PER_USD,
+      usdPerMibpsMonth: diskPrices.rates.usdPerMibpsMonth,
+    })
+    const disk = { sizeGiB: diskGiB, speed }
+    const speedNote = unusableSpeedNote(type, request)
     for (const zone of [...(zones.get(type.name) ?? [])].sort()) {
       const subnet = subnets.get(zone)
       if (subnet === undefined) continue
-      const besideMicroUsdPerHour = besidePrice({ diskGiB, subnet }, disk.usdPerGiBMonth)
+      const besideMicroUsdPerHour = besidePrice({ disk, subnet }, diskPrices.rates)
       for (const capacityType of bought(host, type)) {
-        const data = await dataFor(host, { image, subnet, diskGiB, capacityType }, signal)
+        const data = await dataFor(host, { image, subnet, disk, capacityType }, signal)
         const price =
           capacityType === 'spot' ? spotPrice(type.name, zone, { spot, onDemand }) : onDemand(type.name)
         // Without its own price limit, a spot machine is kept up to the on-demand price of the type.
@@ -68,7 +77,7 @@ export async function offers(
         const prices = { priceSource: price.source, priceMicroUsdPerHour, besideMicroUsdPerHour }
         const facts = { availability, ...prices }
         const limit = capacityType === 'spot' ? { priceMaxMicroUsdPerHour: dearest } : {}
-        const notes = [note, price.note ?? disk.note]
+        const notes = [note, price.note ?? diskPrices.note, speedNote]
         const left = open.find((one) => one.type === type.name && one.zone === zone)
         const leavesOpen = capacityType === 'on-demand' &&
           left && { reservationId: left.id, free: freeIn(left) }
@@ -80,7 +89,7 @@ export async function offers(
             type,
             capacityType,
             zone,
-            diskGiB,
+            disk,
             notes,
             data,
             pins,
@@ -93,18 +102,18 @@ export async function offers(
         type,
         price: onDemand(type.name),
         besideMicroUsdPerHour: besidePrice(
-          { diskGiB, subnet: subnets.get(reservation.zone) },
-          disk.usdPerGiBMonth,
+          { disk, subnet: subnets.get(reservation.zone) },
+          diskPrices.rates,
         ),
         readAtMs: reserved!.readAtMs,
       })
       if (facts === undefined) continue
-      const place = await placeFor(host, { reservation, image, diskGiB, subnets }, signal)
+      const place = await placeFor(host, { reservation, image, disk, subnets }, signal)
       const data = { ...place.data, ...facts.data }
-      const diskNote = facts.priceSource.kind === 'live' ? disk.note : undefined
-      const notes = [...facts.notes, diskNote, ...place.notes]
+      const diskNote = facts.priceSource.kind === 'live' ? diskPrices.note : undefined
+      const notes = [...facts.notes, diskNote, ...place.notes, speedNote]
       const availability = place.notes.length > 0 ? 'unavailable' : facts.availability
-      const common = { type, capacityType: 'reserved' as const, zone: reservation.zone, diskGiB, pins }
+      const common = { type, capacityType: 'reserved' as const, zone: reservation.zone, disk, pins }
       found.push(offerOf({ ...facts, ...common, availability, notes, data }))
     }
   }
@@ -157,9 +166,9 @@ async function placeFor(
   {
     reservation: { zone },
     image,
-    diskGiB,
+    disk,
     subnets,
-  }: { reservation: Reservation; image: Image; diskGiB: number; subnets: ReadonlyMap<string, Subnet> },
+  }: { reservation: Reservation; image: Image; disk: MachineDisk; subnets: ReadonlyMap<string, Subnet> },
   signal: AbortSignal,
 ): Promise<{ data: Record<string, string>; notes: string[] }> {
   const subnet = subnets.get(zone)
@@ -168,7 +177,7 @@ async function placeFor(
     return { data: { image: image.id }, notes: [note] }
   }
   return {
-    data: await dataFor(host, { image, subnet, diskGiB, capacityType: 'reserved' }, signal),
+    data: await dataFor(host, { image, subnet, disk, capacityType: 'reserved' }, signal),
     notes: [],
   }
 }
@@ -187,6 +196,11 @@ function spotPrice(type: string, zone: string, { spot, onDemand }: Prices): Pric
   return { ...listed, source: { ...listed.source, kind: 'static' }, note }
 }
 
+interface MachineDisk {
+  sizeGiB: number
+  speed: DiskSpeed
+}
+
 interface Prices {
   spot: ((type: string, zone: string) => Price | undefined) | undefined
   onDemand: (type: string) => Price | undefined
@@ -195,20 +209,20 @@ interface Prices {
 interface Facts extends Omit<Offer, 'backend' | 'type' | 'place' | 'shape' | 'note' | 'data' | 'pins'> {
   type: MachineType
   zone: string
-  diskGiB: number
+  disk: MachineDisk
   notes: (string | undefined)[]
   data: Record<string, string>
   pins: Pins
 }
 
-function offerOf({ type, zone, diskGiB, notes, data, pins, ...facts }: Facts): Offer {
+function offerOf({ type, zone, disk, notes, data, pins, ...facts }: Facts): Offer {
   const pin = imagePin(imageKindOf(type))
   const told = [...notes, imageNote(pins[pin], data)].filter((one) => one !== undefined)
   return {
     backend: BACKEND,
     type: type.name,
     place: zone,
-    shape: shapeOf(type, diskGiB),
+    shape: { ...shapeOf(type, disk.sizeGiB), diskMibPerSecond: disk.speed.mibPerSecond },
     billedAtLeastMs: BILLED_AT_LEAST_MS,
     ...facts,
     note: told.length > 0 ? told.join('; ') : undefined,
@@ -297,16 +311,16 @@ async function dataFor(
   {
     image,
     subnet,
-    diskGiB,
+    disk,
     capacityType,
-  }: { image: Image; subnet: Subnet; diskGiB: number; capacityType: Offer['capacityType'] },
+  }: { image: Image; subnet: Subnet; disk: MachineDisk; capacityType: Offer['capacityType'] },
   signal: AbortSignal,
 ): Promise<Record<string, string>> {
   const groups = await host.places.groups(subnet.vpc, signal)
   const facts: TemplateFacts = {
     image: image.id,
     rootDevice: image.rootDevice,
-    diskGiB: String(diskGiB),
+    diskGiB: String(disk.sizeGiB),
     profile: host.config.profile,
     groups: groups
       .map(({ id }) => id)
@@ -318,6 +332,7 @@ async function dataFor(
   }
   return {
     ...(facts as Record<string, string>),
+    ...speedData(disk.speed),
     subnet: subnet.id,
     template: templateName(facts, host.common),
   }

@@ -16,6 +16,8 @@ export interface MachineType {
   networkPerformance?: string
   /** Interfaces with EFA that a machine can have; 0 for a type without EFA. */
   efaInterfaces?: number
+  /** Most MB (10^6 bytes) per second that it exchanges with its EBS disks; missing if EC2 does not say. */
+  diskMbPerSecond?: number | undefined
 }
 
 export interface Gpu {
@@ -79,6 +81,13 @@ export interface Reservation {
   tags?: Record<string, string>
 }
 
+/** Dollars per month of a gp3 disk: for its size, and for what it has beyond the included 125 MiB/s and 3,000 operations per second. */
+export interface DiskRates {
+  usdPerGiBMonth: number
+  usdPerMibpsMonth: number
+  usdPerIopsMonth: number
+}
+
 export interface MarketApi {
   /** The types whose names match patterns with `*`. */
   types(patterns: string[], signal: AbortSignal): Promise<MachineType[]>
@@ -88,8 +97,8 @@ export interface MarketApi {
   onDemandPrices(region: string, signal: AbortSignal): Promise<Map<string, string>>
   /** Returns the on-demand price of one type; nothing if the list has none. */
   onDemandPrice(pool: { region: string; type: string }, signal: AbortSignal): Promise<string | undefined>
-  /** Returns the price in dollars per GiB and month of the machines' kind of disk (gp3); nothing if the list has none. */
-  diskUsdPerGiBMonth(region: string, signal: AbortSignal): Promise<string | undefined>
+  /** Returns the prices of the machines' kind of disk (gp3); nothing if the list lacks one of them. */
+  diskRates(region: string, signal: AbortSignal): Promise<DiskRates | undefined>
   /** Returns the price in dollars per GB (10^9 bytes) that leaves one Region for another; nothing if the list has none. */
   transferUsdPerGb(way: { from: string; to: string }, signal: AbortSignal): Promise<string | undefined>
   /** The current prices. */

@@ -140,6 +140,21 @@ export interface NetworkApi {
 export interface Pool {
   type: string
   subnet: string
+  /** The root disk, where it differs from that of the template. */
+  disk?: RootDisk | undefined
+}
+
+/** Speed of a gp3 disk. */
+export interface DiskSpeed {
+  mibPerSecond: number
+  iops: number
+}
+
+export interface RootDisk {
+  device: string
+  sizeGiB: number
+  /** That of every gp3 disk when missing. */
+  speed?: DiskSpeed | undefined
 }
 
 export interface TemplateSpec {
@@ -215,6 +230,8 @@ interface Volume {
   state: string
   zone: string
   sizeGiB: number
+  /** Missing for kinds of disks whose speed is not set. */
+  speed?: DiskSpeed | undefined
   createdAtMs: number
   tags: Record<string, string>
 }

@@ -15,6 +15,7 @@ import {
   type MachinesApi,
   type Pool,
   type ReservedRequest,
+  type RootDisk,
 } from './api'
 import type { Clients } from './index'
 import { call } from './errors'
@@ -96,15 +97,33 @@ function fleetInput({
     LaunchTemplateConfigs: [
       {
         LaunchTemplateSpecification: { LaunchTemplateName: templateName, Version: '1' },
-        Overrides: pools.map(({ type, subnet }, at) => ({
+        Overrides: pools.map(({ type, subnet, disk }, at) => ({
           // The SDK's list of types is older than the newest type.
           InstanceType: type as _InstanceType,
           SubnetId: subnet,
+          // Each type has its own speed, so that one template serves them all.
+          BlockDeviceMappings: disk && [rootDisk(disk)],
           Priority: capacityType === 'on-demand' ? at : undefined,
         })),
       },
     ],
     TagSpecifications: [{ ResourceType: 'fleet', Tags }, ...machineTags(tags)],
+  }
+}
+
+/** A machine's root disk, whole: what a launch says about a device replaces what its template says. */
+export function rootDisk({ device, sizeGiB, speed }: RootDisk) {
+  return {
+    DeviceName: device,
+    Ebs: {
+      VolumeSize: sizeGiB,
+      VolumeType: 'gp3' as const,
+      Throughput: speed?.mibPerSecond,
+      Iops: speed?.iops,
+      // With the account's default key for disks: AWS's own, unless the account has set another one.
+      Encrypted: true,
+      DeleteOnTermination: true,
+    },
   }
 }
 
@@ -131,6 +150,7 @@ function reservedInput(request: ReservedRequest): RunInstancesCommandInput {
     InstanceType: pool.type as _InstanceType,
     // The subnet also names the zone, because the token alone identifies the request.
     SubnetId: pool.subnet,
+    BlockDeviceMappings: pool.disk && [rootDisk(pool.disk)],
     CapacityReservationSpecification: {
       CapacityReservationPreference: 'capacity-reservations-only',
       CapacityReservationTarget: { CapacityReservationId: reservation },

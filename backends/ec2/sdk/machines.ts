@@ -10,7 +10,7 @@ import {
 } from '@aws-sdk/client-ec2'
 import type { Machine, MachinesApi, TemplateSpec } from './api'
 import type { Clients } from './index'
-import { createBuyingApi } from './buying'
+import { createBuyingApi, rootDisk } from './buying'
 import { call } from './errors'
 import { machineOf, tagList, tagsOf } from './machine'
 
@@ -74,14 +74,20 @@ function volumesApi({ reading, changing }: Clients): Pick<MachinesApi, 'looseVol
         const volumes = []
         const pages = paginateDescribeVolumes({ client: reading.ec2 }, { Filters }, { abortSignal: signal })
         for await (const { Volumes } of pages) volumes.push(...(Volumes ?? []))
-        return volumes.map(({ VolumeId, State, AvailabilityZone, Size, CreateTime, Tags }) => ({
-          id: VolumeId!,
-          state: State ?? 'available',
-          zone: AvailabilityZone ?? '',
-          sizeGiB: Size ?? 0,
-          createdAtMs: CreateTime?.getTime() ?? 0,
-          tags: tagsOf(Tags),
-        }))
+        return volumes.map(
+          ({ VolumeId, State, AvailabilityZone, Size, Throughput, Iops, CreateTime, Tags }) => ({
+            id: VolumeId!,
+            state: State ?? 'available',
+            zone: AvailabilityZone ?? '',
+            sizeGiB: Size ?? 0,
+            speed:
+              Throughput === undefined || Iops === undefined
+                ? undefined
+                : { mibPerSecond: Throughput, iops: Iops },
+            createdAtMs: CreateTime?.getTime() ?? 0,
+            tags: tagsOf(Tags),
+          }),
+        )
       }),
     deleteVolume: (id, signal) =>
       call(signal, async () => {
@@ -99,18 +105,7 @@ function templateData(spec: TemplateSpec): RequestLaunchTemplateData {
     CapacityReservationSpecification: spec.avoidsReservations
       ? { CapacityReservationPreference: 'none' }
       : undefined,
-    BlockDeviceMappings: [
-      {
-        DeviceName: spec.rootDevice,
-        Ebs: {
-          VolumeSize: spec.diskGiB,
-          VolumeType: 'gp3',
-          // With the account's default key for disks: AWS's own, unless the account has set another one.
-          Encrypted: true,
-          DeleteOnTermination: true,
-        },
-      },
-    ],
+    BlockDeviceMappings: [rootDisk({ device: spec.rootDevice, sizeGiB: spec.diskGiB })],
     TagSpecifications: spec.tagsSpotRequests
       ? [{ ResourceType: 'spot-instances-request', Tags: tagList(spec.tags) }]
       : undefined,

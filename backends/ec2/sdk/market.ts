@@ -131,6 +131,7 @@ export function typeOf(info: InstanceTypeInfo): MachineType {
     isBareMetal: info.BareMetal ?? false,
     networkPerformance: info.NetworkInfo?.NetworkPerformance,
     efaInterfaces: info.NetworkInfo?.EfaInfo?.MaximumEfaInterfaces ?? 0,
+    diskMbPerSecond: info.EbsInfo?.EbsOptimizedInfo?.MaximumThroughputInMBps,
   }
 }
 

@@ -3,6 +3,7 @@ import type { MarketApi } from './api'
 import { call } from './errors'
 
 const EC2 = 'AmazonEC2'
+const MIB_PER_GIB = 1024
 
 /** The Regions that serve the price list, each with the prices of all Regions. */
 const PRICING_REGIONS = ['us-east-1', 'eu-central-1', 'ap-south-1']
@@ -27,7 +28,7 @@ const MACHINES = {
 /** The calls of the price list. */
 export function createPricesApi(
   pricing: PricingClient,
-): Pick<MarketApi, 'onDemandPrices' | 'onDemandPrice' | 'diskUsdPerGiBMonth' | 'transferUsdPerGb'> {
+): Pick<MarketApi, 'onDemandPrices' | 'onDemandPrice' | 'diskRates' | 'transferUsdPerGb'> {
   return {
     onDemandPrices: (region, signal) =>
       call(signal, async () => {
@@ -46,12 +47,21 @@ export function createPricesApi(
         const found = await products(pricing, { service: EC2, attributes }, signal)
         return found.map((product) => priceOf(product, 'Hrs')).find((price) => price !== undefined)
       }),
-    diskUsdPerGiBMonth: (region, signal) =>
+    diskRates: (region, signal) =>
       call(signal, async () => {
         const attributes = { regionCode: region, ...DISKS }
         const found = await products(pricing, { service: EC2, attributes }, signal)
-        // A variant with the same name is billed by throughput.
-        return found.map((product) => priceOf(product, 'GB-Mo')).find((price) => price !== undefined)
+        // The three prices are products with the same name and different units; throughput is listed by the GiB/s.
+        const rate = (unit: Unit): number | undefined => {
+          const usd = found.map((product) => priceOf(product, unit)).find((price) => price !== undefined)
+          return usd === undefined ? undefined : Number(usd)
+        }
+        const usdPerGibps = rate('GiBps-mo')
+        const usdPerMibpsMonth = usdPerGibps === undefined ? rate('MiBps-Mo') : usdPerGibps / MIB_PER_GIB
+        const [usdPerGiBMonth, usdPerIopsMonth] = [rate('GB-Mo'), rate('IOPS-Mo')]
+        return usdPerGiBMonth === undefined || usdPerMibpsMonth === undefined || usdPerIopsMonth === undefined
+          ? undefined
+          : { usdPerGiBMonth, usdPerMibpsMonth, usdPerIopsMonth }
       }),
     transferUsdPerGb: ({ from, to }, signal) =>
       call(signal, async () => {
@@ -66,6 +76,8 @@ export function createPricesApi(
       }),
   }
 }
+
+type Unit = 'Hrs' | 'GB-Mo' | 'GB' | 'GiBps-mo' | 'MiBps-Mo' | 'IOPS-Mo'
 
 interface Product {
   product?: { attributes?: { instanceType?: string; usagetype?: string } }
@@ -99,7 +111,7 @@ async function products(
 }
 
 /** The only price of a product of the price list for a unit. */
-function priceOf({ terms }: Product, wanted: 'Hrs' | 'GB-Mo' | 'GB'): string | undefined {
+function priceOf({ terms }: Product, wanted: Unit): string | undefined {
   const dimensions = Object.values(terms?.OnDemand ?? {}).flatMap(({ priceDimensions }) =>
     Object.values(priceDimensions ?? {}),
   )

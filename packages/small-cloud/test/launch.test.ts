@@ -141,7 +141,8 @@ describe('the life of an instance', () => {
       types: { 'x1.mine': { vcpus: 2, memoryGiB: 4, usdPerHour: 1 } },
       regions: { 'us-east-1': { zones: [...ZONES], subnets } },
     })
-    const BlockDeviceMappings = [{ DeviceName: '/dev/sda1', Ebs: { VolumeSize: 720 } }]
+    const Ebs = { VolumeSize: 720, VolumeType: 'gp3' as const, Throughput: 845, Iops: 6_600 }
+    const BlockDeviceMappings = [{ DeviceName: '/dev/sda1', Ebs }]
     for (const { zone: AvailabilityZone } of subnets)
       await run(test, {
         InstanceType: 'x1.mine' as never,
@@ -149,8 +150,10 @@ describe('the life of an instance', () => {
         Placement: { AvailabilityZone },
       })
     await test.clock.advance(3_600_000)
+    // 720 GiB, 720 MiB/s and 3,600 operations per second beyond what is included.
+    const disk = 0.08 + 0.04 + 5 * 0.005
     const [open, closed] = test.cloud.instances().map(({ bill }) => bill.usd)
-    expect([open, closed]).toEqual([expect.closeTo(1 + 0.08 + 0.005, 3), expect.closeTo(1 + 0.08, 3)])
+    expect([open, closed]).toEqual([expect.closeTo(1 + disk + 0.005, 3), expect.closeTo(1 + disk, 3)])
   })
 
   it('takes its volumes along, save those that are to stay', async () => {
@@ -282,6 +285,30 @@ describe('what stands in the way of a launch', () => {
     const test = await testCloud()
     expect(await refusal(run(test, more))).toMatchObject({ code, status: 400 })
     expect(test.cloud.instances()).toEqual([])
+  })
+
+  it.each<[string, object]>([
+    ['Volume throughput of 124 is too low; minimum is 125.', { Throughput: 124 }],
+    ['Volume throughput of 2001 is too high; maximum is 2000.', { Throughput: 2_001, Iops: 9_000 }],
+    ['Volume iops of 2999 is too low; minimum is 3000.', { Iops: 2_999 }],
+    ['Volume iops of 80001 is too high; maximum is 80000.', { Iops: 80_001, VolumeSize: 1_000 }],
+    [
+      'Throughput (MiBps) to iops ratio of 0.333333 is too high; maximum is 0.250000 MiBps per iops',
+      { Throughput: 1_000 },
+    ],
+    [
+      'Iops to volume size ratio of 600.000000 is too high; maximum is 500',
+      { Iops: 60_000, VolumeSize: 100 },
+    ],
+    ['The parameter Throughput is not supported for gp2 volumes.', { VolumeType: 'gp2', Throughput: 200 }],
+    [
+      "Volume of size 20GB is smaller than snapshot 'snap-0aaaaaaaaaaaaaaaa', expect size>= 65GB",
+      { VolumeSize: 20 },
+    ],
+  ])('is a disk that cannot be: %s', async (message, Ebs) => {
+    const test = await testCloud()
+    const launch = run(test, { BlockDeviceMappings: [{ DeviceName: '/dev/sda1', Ebs }] })
+    expect((await refusal(launch)).message).toBe(message)
   })
 
   it('is looked for by a dry run, which launches nothing', async () => {

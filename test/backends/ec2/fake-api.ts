@@ -57,7 +57,11 @@ export class FakeAws {
         ),
         onDemandPrice: this.#verb('onDemandPrice', ({ type }: { type: string }) => this.prices.get(type)),
         onDemandPrices: this.#verb('onDemandPrices', () => new Map(this.prices)),
-        diskUsdPerGiBMonth: this.#verb('diskUsdPerGiBMonth', () => '0.08'),
+        diskRates: this.#verb('diskRates', () => ({
+          usdPerGiBMonth: 0.08,
+          usdPerMibpsMonth: 0.04,
+          usdPerIopsMonth: 0.005,
+        })),
         transferUsdPerGb: this.#verb('transferUsdPerGb', () => '0.02'),
         spotPrices: this.#verb('spotPrices', () => [...SPOT_USD]),
         reservations: this.#verb('reservations', () =>

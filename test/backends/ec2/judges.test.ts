@@ -71,7 +71,10 @@ const verdict = (): Promise<WireVerdict> => judgeWire(python!, proxy!.calls)
     const backend = await harness.reopen({ endpoint: proxy.endpoint }, { deployment: 'test' })
     await backend.check(patiently())
     for (const way of ['on-demand', 'spot', 'reserved'] as const) {
-      const order = await harness.order({ capacityType: way })
+      const offers = (await backend.offers({ diskMibPerSecond: 1_000 }, patiently())).filter(
+        (one) => one.type === 'g5.xlarge' && one.capacityType === way,
+      )
+      const order = await harness.order({ capacityType: way, offers })
       const outcome = await backend.launch(order, patiently())
       if (outcome.kind !== 'launched') throw new Error(JSON.stringify(outcome))
       const { handle } = outcome

@@ -66,6 +66,7 @@ let endpoint = ''
       tags: { [DEPLOYMENT.name]: DEPLOYMENT.value },
     }
     await api.machines.createTemplate(template, signal)
+    const disk = { device: '/dev/sda1', sizeGiB: 50, speed: { mibPerSecond: 500, iops: 6_000 } }
     for (const capacityType of ['on-demand', 'spot'] as const) {
       const tags = { [DEPLOYMENT.name]: DEPLOYMENT.value, 'crucible:attempt': `a-${capacityType}` }
       const answer = await api.machines.createFleet(
@@ -74,7 +75,7 @@ let endpoint = ''
           capacityType,
           templateName: template.name,
           tags,
-          pools: [{ type: 'm5.large', subnet }],
+          pools: [{ type: 'm5.large', subnet, disk }],
         },
         signal,
       )

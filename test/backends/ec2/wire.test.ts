@@ -40,8 +40,12 @@ describe('over the wire', () => {
     const { market } = createSdkApi({ region: 'us-east-1', endpoint: h.cloud.endpoint })
     const { signal } = patiently()
     const [listed, disk] = [await market.onDemandPrices('us-east-1', signal), 0.08]
-    expect(Number(await market.diskUsdPerGiBMonth('us-east-1', signal))).toBe(disk)
-    expect(await market.diskUsdPerGiBMonth('mars-north-1', signal)).toBeUndefined()
+    expect(await market.diskRates('us-east-1', signal)).toEqual({
+      usdPerGiBMonth: disk,
+      usdPerMibpsMonth: 0.04,
+      usdPerIopsMonth: 0.005,
+    })
+    expect(await market.diskRates('mars-north-1', signal)).toBeUndefined()
     expect(await market.transferUsdPerGb({ from: 'us-east-1', to: 'mars-north-1' }, signal)).toBeUndefined()
     const handle = await launched(await h.order({ capacityType: 'on-demand' }))
     const { type, priceMicroUsdPerHour } = handle.realised
@@ -54,6 +58,22 @@ describe('over the wire', () => {
     const { usd } = h.cloud.instances()[0]!.bill
     expect(usd).toBeCloseTo(usdPerHour / 60, 6)
   })
+
+  it.each(['on-demand', 'reserved'] as const)(
+    'a machine that is bought %s has the disk that its offer was priced with',
+    async (capacityType) => {
+      h = await Ec2Harness.make()
+      const request = { diskMibPerSecond: 1_000, diskIops: 5_000 }
+      const all = await h.backend.offers(request, patiently())
+      const [offer] = all.filter((one) => one.type === 'g5.xlarge' && one.capacityType === capacityType)
+      await launched(await h.order({ capacityType, offers: [offer!] }))
+      await until(() => h.cloud.instances()[0]!.state === 'running')
+      const ec2 = new EC2Client({ region: 'us-east-1', endpoint: h.cloud.endpoint })
+      const { Volumes } = await ec2.send(new DescribeVolumesCommand({}))
+      ec2.destroy()
+      expect(Volumes).toMatchObject([{ Throughput: 1_000, Iops: 5_000, Size: 100, Encrypted: true }])
+    },
+  )
 
   it("the account's and the job's own tags are on all that a launch makes, and on its repetition", async () => {
     h = await Ec2Harness.make({}, { tags: { team: 'ml', Owner: 'ada' } })

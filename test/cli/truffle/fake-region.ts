@@ -48,7 +48,11 @@ export function fakeRegion(script: RegionScript, regions: readonly string[], now
       typeZones: verb('typeZones', () => pools),
       onDemandPrices: verb('onDemandPrices', () => new Map(types.map((type) => [type.name, '1.5']))),
       onDemandPrice: verb('onDemandPrice', () => '1.5'),
-      diskUsdPerGiBMonth: verb('disks', () => '0.08'),
+      diskRates: verb('disks', () => ({
+        usdPerGiBMonth: 0.08,
+        usdPerMibpsMonth: 0.04,
+        usdPerIopsMonth: 0.005,
+      })),
       transferUsdPerGb: verb('transfer', () => '0.02'),
       spotPrices: verb('spotPrices', () => pools.map((pool) => ({ ...pool, usdPerHour: spotUsd }))),
       spotPriceHistory: verb('spotPriceHistory', () => []),

@@ -27,6 +27,7 @@ describe('the resources of a job in words', () => {
     ['8+ cpus', { cpus: { min: 8 } }],
     ['memory 32 GiB+', { memoryGiB: { min: 32 } }],
     ['disk ..100 GiB', { diskGiB: { max: 100 } }],
+    ['disk throughput 500 MiB/s, disk 6000 IOPS', { diskMibPerSecond: 500, diskIops: 6_000 }],
     ['shared memory 16 GiB', { shmGiB: 16 }],
     ['shared memory 0 GiB', { shmGiB: 0 }],
     ['8+ cpus', { accelerators: [], cpus: { min: 8 } }],

@@ -1,9 +1,10 @@
 /** The cost of instances by the cloud's own meter, including disks and addresses. Tests compare other cost calculations with it. */
 import { runsIn, type Run } from '../machines/history'
-import { ADDRESS_USD_PER_HOUR, DISK_USD_PER_GIB_MONTH, HOURS_PER_MONTH } from '../prices/beside'
+import { ADDRESS_USD_PER_HOUR, DISK_USD, HOURS_PER_MONTH } from '../prices/beside'
 import type { PriceChange } from '../world/market'
+import { billedSpeed } from './disks'
 import type { Ec2 } from './ec2'
-import type { Instance } from './model'
+import type { Instance, Volume } from './model'
 import {
   isBlock,
   reservationState,
@@ -48,10 +49,13 @@ function costOfRun(ec2: Ec2, instance: Instance, { fromMs, untilMs = ec2.nowMs }
 
 /** Price of disks and address: this cloud bills them while their instance runs, not while it starts and ends. */
 function besideUsdPerHour({ volumes, publicIp }: Instance): number {
-  const sizeGiB = volumes.reduce((sum, volume) => sum + volume.sizeGiB, 0)
-  return (
-    (sizeGiB * DISK_USD_PER_GIB_MONTH) / HOURS_PER_MONTH + (publicIp === undefined ? 0 : ADDRESS_USD_PER_HOUR)
-  )
+  const usdPerMonth = volumes.reduce((sum, volume) => sum + diskUsdPerMonth(volume), 0)
+  return usdPerMonth / HOURS_PER_MONTH + (publicIp === undefined ? 0 : ADDRESS_USD_PER_HOUR)
+}
+
+function diskUsdPerMonth({ sizeGiB, speed }: Volume): number {
+  const { iops, mibPerSecond } = billedSpeed(speed)
+  return sizeGiB * DISK_USD.perGiBMonth + iops * DISK_USD.perIopsMonth + mibPerSecond * DISK_USD.perMibpsMonth
 }
 
 /** Returns the prices during a period, newest first. */

@@ -97,7 +97,7 @@ function usageClasses({ name }: MachineType): string[] {
 }
 
 function typeWords(type: MachineType) {
-  const { name, vcpus, memoryGiB, architecture, accelerator, networkCards, hasEfa } = type
+  const { name, vcpus, memoryGiB, architecture, accelerator, networkCards, hasEfa, ebs, localDisks } = type
   const isNeuron = accelerator?.manufacturer === 'AWS'
   return {
     instanceType: name,
@@ -115,8 +115,14 @@ function typeWords(type: MachineType) {
       defaultThreadsPerCore: Math.min(2, vcpus),
     },
     memoryInfo: { sizeInMiB: memoryGiB * MIB_PER_GIB },
-    instanceStorageSupported: false,
-    ebsInfo: { ebsOptimizedSupport: 'default', encryptionSupport: 'supported', nvmeSupport: 'required' },
+    instanceStorageSupported: localDisks !== undefined,
+    instanceStorageInfo: localDisks && localDiskWords(localDisks),
+    ebsInfo: {
+      ebsOptimizedSupport: 'default',
+      encryptionSupport: 'supported',
+      ebsOptimizedInfo: ebs && ebsWords(ebs),
+      nvmeSupport: 'required',
+    },
     networkInfo: {
       maximumNetworkCards: networkCards,
       defaultNetworkCardIndex: 0,
@@ -135,6 +141,29 @@ function typeWords(type: MachineType) {
     supportedBootModes: ['legacy-bios', 'uefi'],
   }
 }
+
+function localDiskWords({ count, sizeGb }: NonNullable<MachineType['localDisks']>) {
+  return {
+    totalSizeInGB: count * sizeGb,
+    disks: [{ sizeInGB: sizeGb, count, type: 'ssd' }],
+    nvmeSupport: 'required',
+    encryptionSupport: 'required',
+  }
+}
+
+function ebsWords({ mbPerSecond: [baseline, most], iops: [baselineIops, maximumIops] }: Ebs) {
+  return {
+    baselineBandwidthInMbps: Math.round(baseline * BITS_PER_BYTE),
+    baselineThroughputInMBps: baseline,
+    baselineIops,
+    maximumBandwidthInMbps: Math.round(most * BITS_PER_BYTE),
+    maximumThroughputInMBps: most,
+    maximumIops,
+  }
+}
+
+type Ebs = NonNullable<MachineType['ebs']>
+const BITS_PER_BYTE = 8
 
 type Accelerator = NonNullable<MachineType['accelerator']>
 

@@ -6,7 +6,7 @@ import type { Call } from '../wire/service'
 import type { CapacityType } from '../world/schema'
 import { depthOf, poolOf } from './capacity'
 import type { Ec2 } from './ec2'
-import { merged, templateSpecification } from './launch-fields'
+import { blockDevice, merged, templateSpecification } from './launch-fields'
 import { checkTagList, planLaunch, priceOf, subnetsFor, typeOf, type LaunchPlan } from './launch-plan'
 import { launchDenial } from './launch-rights'
 import type { LaunchFields, Subnet } from './model'
@@ -19,6 +19,7 @@ const override = z.strictObject({
   AvailabilityZone: text.optional(),
   Priority: decimal.optional(),
   ImageId: text.optional(),
+  BlockDeviceMapping: list(blockDevice).optional(),
 })
 const grouping = {
   SingleInstanceType: flag.optional(),
@@ -196,6 +197,7 @@ function poolsOf(ec2: Ec2, call: Call, { config, wish }: PoolWords): (FleetPool 
       InstanceType: override.InstanceType,
       ImageId: override.ImageId,
       SubnetId: override.SubnetId,
+      BlockDeviceMapping: override.BlockDeviceMapping,
       ...(override.AvailabilityZone === undefined
         ? {}
         : { Placement: { AvailabilityZone: override.AvailabilityZone } }),

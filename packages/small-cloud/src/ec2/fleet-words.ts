@@ -3,6 +3,7 @@ import type { ApiError } from '../wire/errors'
 import type { FleetInput, FleetOverride, FleetPool, Target } from './fleet-plan'
 import type { Fleet, Instance, Subnet } from './model'
 import { tagWords } from './tags'
+import { deviceWords } from './template-words'
 
 /** A value in the form of the wire. */
 type Words = Readonly<Record<string, unknown>>
@@ -32,6 +33,7 @@ function poolWords({ override, subnet, typeName, template }: Refused['pool']) {
       availabilityZone: override.AvailabilityZone ?? subnet?.zone.name,
       priority: override.Priority,
       imageId: override.ImageId,
+      blockDeviceMappingSet: override.BlockDeviceMapping?.map(deviceWords),
     },
   }
 }

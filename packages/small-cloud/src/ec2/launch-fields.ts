@@ -5,7 +5,7 @@ import type { LaunchFields } from './model'
 
 const enabled = z.enum(['enabled', 'disabled'])
 
-const blockDevice = z.strictObject({
+export const blockDevice = z.strictObject({
   DeviceName: text.optional(),
   Ebs: z
     .strictObject({

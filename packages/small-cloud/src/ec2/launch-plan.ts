@@ -4,6 +4,7 @@ import { ApiError } from '../wire/errors'
 import type { Call } from '../wire/service'
 import type { CapacityType } from '../world/schema'
 import { isFreeTierEligible, type MachineType } from '../world/types'
+import { checkDisk } from './disks'
 import type { Ec2 } from './ec2'
 import type { Image, LaunchFields, MetadataOptions, Region, ReservationChoice, Subnet } from './model'
 import { reservationWishOf } from './reserved-room'
@@ -57,13 +58,15 @@ export function planLaunch(ec2: Ec2, call: Call, fields: LaunchFields): LaunchPl
       'InvalidParameterCombination',
       "The specified instance type is not eligible for Free Tier. For a list of Free Tier instance types, run 'describe-instance-types' with the filter 'free-tier-eligible=true'.",
     )
+  const image = imageOf(region, fields)
+  checkDisks(image, fields)
   const role = roleOf(ec2, call, fields)
   const capacity = capacityOf(market)
   const maxPrice = market?.SpotOptions?.MaxPrice
   return {
     region,
     type,
-    image: imageOf(region, fields),
+    image,
     capacity,
     ...(maxPrice === undefined ? {} : { maxUsdPerHour: priceOf(maxPrice) }),
     reservationWish: reservationWishOf(region, fields),
@@ -117,6 +120,17 @@ function imageOf(region: Region, { ImageId: id }: LaunchFields): Image {
   if (image === undefined)
     throw new ApiError('InvalidAMIID.NotFound', `The image id '[${id}]' does not exist`)
   return image
+}
+
+function checkDisks(
+  { rootDevice, rootGiB }: Image,
+  { BlockDeviceMapping: devices = [] }: LaunchFields,
+): void {
+  for (const { DeviceName, Ebs: ebs } of devices) {
+    if (ebs === undefined) continue
+    const imageGiB = DeviceName === rootDevice ? rootGiB : 0
+    checkDisk(ebs, { sizeGiB: ebs.VolumeSize ?? rootGiB, imageGiB })
+  }
 }
 
 function groupsOf(region: Region, fields: LaunchFields): string[] {

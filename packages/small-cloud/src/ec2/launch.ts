@@ -1,6 +1,7 @@
 /** Creates instances. */
 import { drawMs } from '../world/world'
 import { takeLaunchTokens } from './capacity'
+import { speedOf } from './disks'
 import type { Ec2 } from './ec2'
 import { tagsFor } from './launch-fields'
 import type { LaunchPlan } from './launch-plan'
@@ -111,11 +112,13 @@ function volumesOf(ec2: Ec2, plan: LaunchPlan, instance: Instance): Volume[] {
     : [{ DeviceName: root }, ...given]
   return devices.map(({ DeviceName = root, ...rest }) => {
     const ebs = 'Ebs' in rest ? rest.Ebs : undefined
+    const speed = speedOf(ebs ?? {})
     return {
       id: ec2.parts.ids.resource('vol'),
       zone: instance.subnet.zone,
       sizeGiB: ebs?.VolumeSize ?? plan.image.rootGiB,
       type: ebs?.VolumeType ?? 'gp3',
+      ...(speed === undefined ? {} : { speed }),
       createdAtMs: instance.launchedAtMs,
       device: DeviceName,
       instanceId: instance.id,

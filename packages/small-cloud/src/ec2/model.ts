@@ -54,11 +54,18 @@ export interface Image {
   isDeprecated: boolean
 }
 
+export interface DiskSpeed {
+  iops: number
+  mibPerSecond: number
+}
+
 export interface Volume {
   id: string
   zone: Zone
   sizeGiB: number
   type: string
+  /** Operations per second and MiB/s; missing for types of disks that this cloud does not model. */
+  speed?: DiskSpeed
   createdAtMs: number
   device: string
   instanceId?: string

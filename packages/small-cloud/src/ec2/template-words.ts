@@ -50,24 +50,30 @@ export function templateDataWords(data: LaunchFields): Xml {
       subnetId: each.SubnetId,
       groupSet: each.SecurityGroupId && new Items('groupId', each.SecurityGroupId),
     })),
-    blockDeviceMappingSet: data.BlockDeviceMapping?.map(({ DeviceName, Ebs }) => ({
-      deviceName: DeviceName,
-      ebs: Ebs && {
-        deleteOnTermination: Ebs.DeleteOnTermination,
-        volumeSize: Ebs.VolumeSize,
-        volumeType: Ebs.VolumeType,
-        snapshotId: Ebs.SnapshotId,
-        iops: Ebs.Iops,
-        throughput: Ebs.Throughput,
-        encrypted: Ebs.Encrypted,
-      },
-    })),
+    blockDeviceMappingSet: data.BlockDeviceMapping?.map(deviceWords),
     tagSpecificationSet: data.TagSpecification?.map(({ ResourceType, Tag }) => ({
       resourceType: ResourceType,
       tagSet: Tag.map(({ Key, Value }) => ({ key: Key, value: Value })),
     })),
   }
 }
+
+export function deviceWords({ DeviceName, Ebs }: Device): Xml {
+  return {
+    deviceName: DeviceName,
+    ebs: Ebs && {
+      deleteOnTermination: Ebs.DeleteOnTermination,
+      volumeSize: Ebs.VolumeSize,
+      volumeType: Ebs.VolumeType,
+      snapshotId: Ebs.SnapshotId,
+      iops: Ebs.Iops,
+      throughput: Ebs.Throughput,
+      encrypted: Ebs.Encrypted,
+    },
+  }
+}
+
+type Device = NonNullable<LaunchFields['BlockDeviceMapping']>[number]
 
 function choiceWords({
   CapacityReservationPreference: preference,

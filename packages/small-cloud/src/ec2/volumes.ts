@@ -64,7 +64,7 @@ function statusOf({ instanceId }: Volume): string {
 }
 
 function volumeWords(volume: Volume) {
-  const { id, sizeGiB, zone, createdAtMs, type, instanceId, device } = volume
+  const { id, sizeGiB, zone, createdAtMs, type, speed, instanceId, device } = volume
   const { isDeletedWithInstance, isEncrypted, tags } = volume
   const attachment = {
     volumeId: id,
@@ -84,6 +84,8 @@ function volumeWords(volume: Volume) {
     createTime: new Date(createdAtMs),
     attachmentSet: instanceId === undefined ? [] : [attachment],
     volumeType: type,
+    iops: speed?.iops,
+    throughput: speed?.mibPerSecond,
     encrypted: isEncrypted,
     multiAttachEnabled: false,
     tagSet: tagWords(tags),

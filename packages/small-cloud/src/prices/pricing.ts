@@ -5,11 +5,12 @@ import { action, type Service } from '../wire/service'
 import type { Market } from '../world/market'
 import type { MachineType } from '../world/types'
 import type { World } from '../world/world'
-import { DISK_USD_PER_GIB_MONTH } from './beside'
+import { DISK_USD } from './beside'
 import { locationOf, skuOf, type Product } from './products'
 import { transferProducts } from './transfer'
 
 const HOURLY = '6YS6EN2CT7'
+const MIB_PER_GIB = 1024
 
 const filter = z.strictObject({
   Type: z.enum(['TERM_MATCH', 'EQUALS']),
@@ -63,7 +64,7 @@ function productsOf(service: string, { world, market }: { world: World; market: 
 
 function machinesAndDisks(world: World, market: Market): Product[] {
   return [...world.regions].flatMap(([region, { zones }]) => [
-    diskOf(region),
+    ...disksOf(region),
     ...[...world.types.values()]
       .filter(({ name }) => zones.some((zone) => market.isOffered(name, zone.name)))
       .map((type): Product => {
@@ -81,22 +82,40 @@ function machinesAndDisks(world: World, market: Market): Product[] {
   ])
 }
 
-function diskOf(region: string): Product {
-  const usd = DISK_USD_PER_GIB_MONTH
-  return {
-    family: 'Storage',
-    attributes: {
-      ...placeOf(region),
-      volumeType: 'General Purpose',
-      volumeApiName: 'gp3',
-      storageMedia: 'SSD-backed',
-      usagetype: 'EBS:VolumeUsage.gp3',
-    },
-    sku: skuOf(region, 'gp3'),
+/** The three products of a gp3 disk: its size, and what it does beyond the included speed. */
+function disksOf(region: string): Product[] {
+  const attributes = { ...placeOf(region), volumeType: 'General Purpose', volumeApiName: 'gp3' }
+  const product = (
+    family: string,
+    usagetype: string,
+    { usd, unit, of }: Pick<Product, 'usd' | 'unit'> & { of: string },
+  ): Product => ({
+    family,
+    attributes: { ...attributes, usagetype },
+    sku: skuOf(region, usagetype),
     usd,
-    unit: 'GB-Mo',
-    words: `$${usd} per GB-month of General Purpose (gp3) provisioned storage`,
-  }
+    unit,
+    words: `$${usd} per ${of}`,
+  })
+  const { perGiBMonth, perIopsMonth, perMibpsMonth } = DISK_USD
+  return [
+    product('System Operation', 'EBS:VolumeP-IOPS.gp3', {
+      usd: perIopsMonth,
+      unit: 'IOPS-Mo',
+      of: 'IOPS-month provisioned (gp3)',
+    }),
+    // The list prices this by the GiB/s.
+    product('Provisioned Throughput', 'EBS:VolumeP-Throughput.gp3', {
+      usd: perMibpsMonth * MIB_PER_GIB,
+      unit: 'GiBps-mo',
+      of: 'provisioned MiBps-month of gp3',
+    }),
+    product('Storage', 'EBS:VolumeUsage.gp3', {
+      usd: perGiBMonth,
+      unit: 'GB-Mo',
+      of: 'GB-month of General Purpose (gp3) provisioned storage',
+    }),
+  ]
 }
 
 function placeOf(region: string): Record<string, string> {

@@ -6,7 +6,7 @@ export interface Product {
   attributes: Record<string, string>
   sku: string
   usd: number
-  unit: 'Hrs' | 'GB-Mo' | 'GB'
+  unit: 'Hrs' | 'GB-Mo' | 'GB' | 'IOPS-Mo' | 'GiBps-mo'
   words: string
 }
 

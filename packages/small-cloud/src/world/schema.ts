@@ -5,6 +5,7 @@ import { faultSchema } from './fault-schema'
 import { blockMarket, cancellationShare, offeringPlan, reservationPlan } from './capacity-schema'
 import { DURATIONS, duration, range } from './durations'
 import { account, regionName, zoneName } from './name-schema'
+import { typeDisks } from './type-disks'
 
 const capacityType = z.enum(['spot', 'on-demand'])
 
@@ -47,6 +48,7 @@ const machineType = z.strictObject({
   usdPerHour: z.number().positive(),
   networkCards: z.int().positive().default(1),
   hasEfa: z.boolean().default(false),
+  ...typeDisks,
 })
 
 /** Recording for a series, and the part of it to use. */

@@ -77,6 +77,40 @@ describe('a launch on EC2', () => {
     expect(Buffer.byteLength(userData)).toBeLessThan(16_000)
   })
 
+  it('gives each pool its own speed of disk, with one template', async () => {
+    const offers = (await h.backend.offers({ diskLoadMibPerHour: 100 * 1024 }, patiently())).filter(
+      ({ type, place, capacityType }) =>
+        /^(?:g5\.xlarge|p4d\.24xlarge)$/.test(type) && place === 'us-east-1a' && capacityType === 'on-demand',
+    )
+    expect(await launch(await h.order({ offers }))).toMatchObject({ kind: 'launched' })
+    expect(new Set(offers.map(({ data }) => data!['template'])).size).toBe(1)
+    const sent = h.calls('CreateFleet').at(-1)!.parameters as {
+      LaunchTemplateConfigs: { 1: { Overrides: Record<string, Record<string, unknown>> } }
+    }
+    const disk = (Throughput: string, Iops: string): object => ({
+      1: {
+        DeviceName: '/dev/sda1',
+        Ebs: {
+          Throughput,
+          Iops,
+          VolumeSize: '100',
+          VolumeType: 'gp3',
+          Encrypted: 'true',
+          DeleteOnTermination: 'true',
+        },
+      },
+    })
+    expect(
+      Object.values(sent.LaunchTemplateConfigs[1].Overrides).map((one) => [
+        one['InstanceType'],
+        one['BlockDeviceMapping'],
+      ]),
+    ).toEqual([
+      ['g5.xlarge', disk('500', '3000')],
+      ['p4d.24xlarge', disk('2000', '8000')],
+    ])
+  })
+
   it('makes one template for all orders of one content, also when another worker was faster', async () => {
     const made = () => h.calls('CreateLaunchTemplate').filter(({ outcome }) => outcome === 'ok')
     await launch()

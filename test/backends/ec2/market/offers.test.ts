@@ -83,7 +83,9 @@ describe('offers of EC2', () => {
     ]
     const zones = ['us-east-1a', 'us-east-1b']
     await start({ world: { regions: { 'us-east-1': { zones, subnets, groups: ['crucible-machine'] } } } })
-    withMarket(() => ({ diskUsdPerGiBMonth: async () => '0.16' }))
+    withMarket(() => ({
+      diskRates: async () => ({ usdPerGiBMonth: 0.16, usdPerMibpsMonth: 0.08, usdPerIopsMonth: 0.01 }),
+    }))
     const found = await offers({ accelerators: ['A10G'], diskGiB: { min: 700 } })
     const disk = Math.round((750 * 0.16 * 1e6) / 720)
     expect(found.map(({ besideMicroUsdPerHour: beside }) => beside)).toEqual([
@@ -96,9 +98,42 @@ describe('offers of EC2', () => {
     expect(spot.priceMaxMicroUsdPerHour).toBe(1_006_000 + disk + 5_000)
   })
 
+  it('have a faster disk where that is worth its price, which is part of theirs', async () => {
+    await start()
+    const diskLoadMibPerHour = 100 * 1024
+    const found = await offers({ diskLoadMibPerHour })
+    const disks = found
+      .filter(({ capacityType, place }) => capacityType === 'on-demand' && place === 'us-east-1a')
+      .map(({ type, data, shape, besideMicroUsdPerHour: beside }) => [
+        type,
+        [data!['diskMibPerSecond'], data!['diskIops'], shape.diskMibPerSecond],
+        beside! - BESIDE,
+      ])
+    const perHour = (usdPerMonth: number): unknown => expect.closeTo((usdPerMonth * 1e6) / 720, -1)
+    expect(Object.fromEntries(disks.map(([type, ...rest]) => [type, rest]))).toMatchObject({
+      'p5.48xlarge': [['2000', '8000', 2_000], perHour(1_875 * 0.04 + 5_000 * 0.005)],
+      // Its type moves 417 MiB/s at most.
+      'g5.xlarge': [['500', '3000', 500], perHour(375 * 0.04)],
+      'm7i.xlarge': [['250', '3000', 250], perHour(125 * 0.04)],
+    })
+  })
+
+  it('have the speed of disk that a job sets, on a disk that is large enough for it', async () => {
+    await start()
+    const ask = async (request: ResourceRequest) =>
+      (await offers({ accelerators: ['A10G'], ...request })).find(
+        ({ capacityType }) => capacityType === 'spot',
+      )!
+    const [fast, many] = [await ask({ diskMibPerSecond: 1_500 }), await ask({ diskIops: 80_000 })]
+    expect(fast.data).toMatchObject({ diskMibPerSecond: '1500', diskIops: '6000', diskGiB: '100' })
+    expect(fast.note).toBe('its disk gets 1500 MiB/s, and this type uses at most 417')
+    expect(many.data).toMatchObject({ diskMibPerSecond: '125', diskIops: '80000', diskGiB: '200' })
+    expect(many.besideMicroUsdPerHour! - BESIDE).toBe(Math.round(((100 * 0.08 + 77_000 * 0.005) * 1e6) / 720))
+  })
+
   it('count the disk as the catalog has it where the list does not say', async () => {
     await start()
-    withMarket(() => ({ diskUsdPerGiBMonth: () => Promise.reject(new Error('down')) }))
+    withMarket(() => ({ diskRates: () => Promise.reject(new Error('down')) }))
     const [offer] = await offers({ accelerators: ['A10G'] })
     expect(offer).toMatchObject({ besideMicroUsdPerHour: BESIDE, priceSource: { kind: 'live' } })
     expect(offer!.note).toMatch(/price of disks has not been read.*us-east-1 on 2026-07-20/)
@@ -154,6 +189,7 @@ describe('offers of EC2', () => {
       cpus: 96,
       memoryGiB: 1152,
       diskGiB: 100,
+      diskMibPerSecond: 125,
       gpus: 8,
       accelerator: 'A100',
       gpuMemoryGiB: 40,

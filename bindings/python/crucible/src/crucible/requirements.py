@@ -35,6 +35,8 @@ class Requirements:
         cpus: CPU cores, at least.
         memory: Memory of the machine, at least.
         disk: Disk space, at least.
+        disk_throughput: MiB/s of the disk on EC2.
+        disk_iops: Operations per second of the disk on EC2.
         shm: Shared memory of the container.
         duration: Estimate of the whole training: ``"6h"``, ``"6h on A100"``, or a `timedelta`.
         duration_hours_estimated: The same in hours (``duration``).
@@ -86,6 +88,8 @@ class Requirements:
     cpus: Optional[Amount] = None
     memory: Optional[str] = None
     disk: Optional[str] = None
+    disk_throughput: Optional[int] = None
+    disk_iops: Optional[int] = None
     shm: Optional[str] = None
     duration: Optional[Duration] = None
     work_family: Optional[str] = None
@@ -177,7 +181,12 @@ class Requirements:
 
 #: Path of each field in a job file.
 JOB_FILE: Mapping[str, Tuple[str, ...]] = {
-    **{name: ("resources", name) for name in ("gpus", "gpu_memory", "accelerators", "cpus", "memory", "disk", "shm")},
+    **{
+        name: ("resources", name)
+        for name in (
+            *("gpus", "gpu_memory", "accelerators", "cpus", "memory", "disk", "disk_throughput", "disk_iops", "shm"),
+        )
+    },
     **{
         "checkpoint_%s" % name: ("checkpoint", name)
         for name in ("directory", "every", "size", "complete", "include", "exclude", "quiet", "signal", "keep")

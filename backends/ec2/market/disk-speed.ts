@@ -1,0 +1,81 @@
+import {
+  DISK_IOPS,
+  DISK_MIB_PER_SECOND,
+  IOPS_PER_GIB,
+  IOPS_PER_MIB_PER_SECOND,
+} from '../../../core/disk-speed'
+import type { ResourceRequest } from '../../../core/resources'
+import type { DiskSpeed, MachineType } from '../sdk/api'
+
+/** What every gp3 disk has without a further charge. */
+export const INCLUDED_SPEED: DiskSpeed = { mibPerSecond: DISK_MIB_PER_SECOND.min, iops: DISK_IOPS.min }
+
+/** The throughputs that are chosen here: few, so that a small change of a price changes no disk. */
+const STEPS_MIB_PER_SECOND = [DISK_MIB_PER_SECOND.min, 250, 500, 1_000, DISK_MIB_PER_SECOND.max]
+const BYTES_PER_MIB = 2 ** 20
+const BYTES_PER_MB = 1e6
+const SECONDS_PER_HOUR = 3_600
+const HOURS_PER_MONTH = 30 * 24
+
+interface Worth {
+  /** What an hour of the machine costs; undefined if that is unknown, as for types that are only sold in blocks, which are expensive. */
+  usdPerHour: number | undefined
+  usdPerMibpsMonth: number
+}
+
+/**
+ * Returns the speed of a root disk: what the job sets, otherwise the throughput at which the disk, and the machine's time while it waits for
+ * the disk, cost least together, within what the type can use. Moving L MiB an hour at T MiB/s takes L / T seconds of a machine of P dollars
+ * an hour, and T costs u dollars a month each; the sum is least at the root of P L / u, times hours of a month per seconds of an hour.
+ */
+export function diskSpeedOf(type: MachineType, request: ResourceRequest, worth: Worth): DiskSpeed {
+  const { diskMibPerSecond: asked, diskIops } = request
+  const most = diskIops === undefined ? Infinity : diskIops / IOPS_PER_MIB_PER_SECOND
+  const mibPerSecond = asked ?? Math.min(most, chosenSpeed(type, request, worth))
+  return {
+    mibPerSecond,
+    iops: diskIops ?? Math.max(INCLUDED_SPEED.iops, mibPerSecond * IOPS_PER_MIB_PER_SECOND),
+  }
+}
+
+function chosenSpeed(
+  type: MachineType,
+  { diskLoadMibPerHour = 0 }: ResourceRequest,
+  { usdPerHour = Infinity, usdPerMibpsMonth }: Worth,
+): number {
+  const usable = usableOf(type) ?? INCLUDED_SPEED.mibPerSecond
+  const hourly = (usdPerHour * diskLoadMibPerHour) / SECONDS_PER_HOUR
+  const cheapest = diskLoadMibPerHour === 0 ? 0 : Math.sqrt((hourly * HOURS_PER_MONTH) / usdPerMibpsMonth)
+  return nearestStep(Math.min(cheapest, usable))
+}
+
+/** Most MiB/s that a type exchanges with its disks, for half an hour a day at least; undefined if EC2 does not say. */
+function usableOf({ diskMbPerSecond }: MachineType): number | undefined {
+  return diskMbPerSecond === undefined ? undefined : (diskMbPerSecond * BYTES_PER_MB) / BYTES_PER_MIB
+}
+
+function nearestStep(mibPerSecond: number): number {
+  const far = (step: number): number => Math.abs(Math.log(step / Math.max(1, mibPerSecond)))
+  return STEPS_MIB_PER_SECOND.reduce((best, step) => (far(step) < far(best) ? step : best))
+}
+
+/** Least GiB of a disk with the operations per second that a job sets. */
+export function leastGiBFor({ diskIops = 0 }: ResourceRequest): number {
+  return diskIops <= INCLUDED_SPEED.iops ? 0 : Math.ceil(diskIops / IOPS_PER_GIB)
+}
+
+/** Says that a job pays for a throughput that the type cannot use. */
+export function unusableSpeedNote(
+  type: MachineType,
+  { diskMibPerSecond: asked = 0 }: ResourceRequest,
+): string | undefined {
+  const usable = usableOf(type)
+  if (usable === undefined || asked <= usable) return undefined
+  return `its disk gets ${asked} MiB/s, and this type uses at most ${Math.floor(usable)}`
+}
+
+/** The speed as data of an offer; empty for what every disk has, which launches leave out. */
+export function speedData({ mibPerSecond, iops }: DiskSpeed): Record<string, string> {
+  if (mibPerSecond === INCLUDED_SPEED.mibPerSecond && iops === INCLUDED_SPEED.iops) return {}
+  return { diskMibPerSecond: String(mibPerSecond), diskIops: String(iops) }
+}
