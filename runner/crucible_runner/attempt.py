@@ -42,6 +42,7 @@ class Attempt:
         """Continues after an earlier runner, then starts all threads. `beat_facts` returns the fields of a beat that the timekeeper does not
         know. Raises `GaveUp` when the store does not answer in time."""
         earlier_seq = self._continue_after_earlier_runner()
+        self.context.pass_on_remarks()
         self.shipper.start()
         self.gpus.start()
         self.timekeeping.on_recommendation(self.rebalance.on_recommendation)

@@ -1,5 +1,6 @@
 """The parts of the runner that work without an order."""
 
+import os
 import time
 
 from .clock import Clock
@@ -46,6 +47,17 @@ class Context:
             self._log.flush()
         except OSError:
             pass  # The disk is full; people read the attempt's log.
+
+    def pass_on_remarks(self) -> None:
+        """Writes what the program that started the runner has left for people, once."""
+        try:
+            with open(self.paths.remarks, encoding="utf-8", errors="replace") as file:
+                lines = file.read().splitlines()
+            os.unlink(self.paths.remarks)
+        except OSError:
+            return  # there is nothing to say
+        for line in lines:
+            self.remark(line)
 
     def trouble(self, doing: str) -> Trouble:
         return Trouble(doing, self.remark, self.clock)

@@ -33,6 +33,7 @@ class Paths:
         self.last_words_url = self._at("last-words-url")
         self.drain = self._at("drain.json")
         self.program_ended = self._at("program-ended")
+        self.remarks = self._at("remarks")
         self.work = self._of_job("work")
         self.output = self._of_job("output")
         self.checkpoints = self._of_job("checkpoints")

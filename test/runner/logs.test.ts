@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LogLine } from '../../core/documents'
 import { attemptKey, formatKey, sealSecrets } from '../../storage/secrets'
@@ -34,6 +34,19 @@ for i in range(${COUNT}): print('line', i, 'x' * 90)"`,
     expect(output).toEqual(Array.from({ length: COUNT }, (_, at) => String(at)))
     const bytes = COUNT * 140
     expect((await chunksOf(world)).length).toBeLessThan(bytes / (256 * 1024) / 2)
+  })
+
+  it('have what the program that started the runner has to say, once', async () => {
+    const world = createWorld()
+    await world.order({ run: 'true' })
+    const root = join(world.folder, 'machine-1')
+    mkdirSync(root)
+    writeFileSync(join(root, 'remarks'), 'the local disks are in use\n')
+    const machine = world.start({ root })
+    await machine.end()
+    const said = (await machine.lines()).filter(({ m }) => m.includes('the local disks are in use'))
+    expect(said.map(({ s: stream }) => stream)).toEqual(['runner'])
+    expect(existsSync(join(root, 'remarks'))).toBe(false)
   })
 
   it('keep what was written last of a line that was rewritten, and what has no end', async () => {

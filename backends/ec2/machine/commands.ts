@@ -9,18 +9,22 @@ import { readMachineFile } from '../launch/template'
 /** Returns a program of `machine/` preceded by its specification; quoted twice, so that no shell interprets any of it. */
 export function script(name: string, spec: Record<string, unknown>): string[] {
   const text = Buffer.from(JSON.stringify(spec)).toString('base64')
-  const program = readMachineFile(name)
+  const program = name === STARTER ? starter() : readMachineFile(name)
   return [
     '#!/bin/sh',
     "exec python3 -IS - <<'CRUCIBLE'",
     `import base64; SPEC = base64.b64decode("${text}").decode("utf-8")`,
-    ...(name === STARTER ? readRunnerProgram(program) : program).trimEnd().split('\n'),
+    ...program.trimEnd().split('\n'),
     'CRUCIBLE',
   ]
 }
 
 /** The program that starts runners, which has parts that others like it have, too. */
 const STARTER = 'start.py'
+
+function starter(): string {
+  return readRunnerProgram(`${readMachineFile('local_disks.py')}\n${readMachineFile(STARTER)}`)
+}
 
 export interface MachineCommand {
   machineId: string

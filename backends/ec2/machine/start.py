@@ -1,6 +1,6 @@
 """Starts the runner of one attempt on this machine, as a separate unit. Running it again, or twice at once, is harmless.
 
-Sent through the provider's agent with `SPEC` in front (the specification, as JSON) and with runner/launching.py. The exit code says
+Sent through the provider's agent with `SPEC` in front (the specification, as JSON), with runner/launching.py and local_disks.py. The exit code says
 which side failed.
 """
 
@@ -67,6 +67,10 @@ def start(spec, root):
         write(os.path.join(root, "grant.json"), spec["grant"].encode("ascii"))
     # The runner claims the attempt with this name.
     write(os.path.join(root, "machine-id"), spec["machineId"].encode("ascii") + b"\n")
+    remark = use_local_disks(os.path.dirname(root), passed_environment(spec)["HOME"], spec.get("hasImage", False))
+    if remark is not None:
+        # The runner passes it on to the attempt's log.
+        write(os.path.join(root, "remarks"), remark.encode("utf-8") + b"\n")
     error = start_runner_unit(spec, root, runner_command(spec, root))
     if error is not None:
         return fail(UNSTARTED, error)

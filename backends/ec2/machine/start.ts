@@ -82,6 +82,7 @@ function specOf({ config }: Host, order: Order): Record<string, unknown> {
     storeUrl,
     runnerSha256,
     environment: { AWS_REGION: config.region, [MACHINE_VARIABLE]: machineNameOf(order) },
+    hasImage: runner.image !== null,
     stopSeconds: Math.ceil(stoppingMs(runner) / SECOND_MS),
   }
 }

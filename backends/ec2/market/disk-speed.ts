@@ -14,10 +14,16 @@ export const INCLUDED_SPEED: DiskSpeed = { mibPerSecond: DISK_MIB_PER_SECOND.min
 const STEPS_MIB_PER_SECOND = [DISK_MIB_PER_SECOND.min, 250, 500, 1_000, DISK_MIB_PER_SECOND.max]
 const BYTES_PER_MIB = 2 ** 20
 const BYTES_PER_MB = 1e6
+const BYTES_PER_GIB = 2 ** 30
+const BYTES_PER_GB = 1e9
 const SECONDS_PER_HOUR = 3_600
 const HOURS_PER_MONTH = 30 * 24
 
+/** Part of the load that stays on the root disk of a machine whose local disks hold the job: what boot and `setup` read and write. */
+const ROOT_SHARE = 1 / 8
+
 interface Worth {
+  diskGiB: number
   /** What an hour of the machine costs; undefined if that is unknown, as for types that are only sold in blocks, which are expensive. */
   usdPerHour: number | undefined
   usdPerMibpsMonth: number
@@ -41,12 +47,18 @@ export function diskSpeedOf(type: MachineType, request: ResourceRequest, worth: 
 function chosenSpeed(
   type: MachineType,
   { diskLoadMibPerHour = 0 }: ResourceRequest,
-  { usdPerHour = Infinity, usdPerMibpsMonth }: Worth,
+  { diskGiB, usdPerHour = Infinity, usdPerMibpsMonth }: Worth,
 ): number {
   const usable = usableOf(type) ?? INCLUDED_SPEED.mibPerSecond
-  const hourly = (usdPerHour * diskLoadMibPerHour) / SECONDS_PER_HOUR
-  const cheapest = diskLoadMibPerHour === 0 ? 0 : Math.sqrt((hourly * HOURS_PER_MONTH) / usdPerMibpsMonth)
+  const load = diskLoadMibPerHour * (hasLocalDiskFor(type, diskGiB) ? ROOT_SHARE : 1)
+  const cheapest =
+    load === 0 ? 0 : Math.sqrt((usdPerHour * load * HOURS_PER_MONTH) / (SECONDS_PER_HOUR * usdPerMibpsMonth))
   return nearestStep(Math.min(cheapest, usable))
+}
+
+/** Whether a machine puts the job on its local disks (`machine/local_disks.py`): they are as large as its root disk. */
+export function hasLocalDiskFor({ localDiskGb = 0 }: MachineType, diskGiB: number): boolean {
+  return localDiskGb * BYTES_PER_GB >= diskGiB * BYTES_PER_GIB
 }
 
 /** Most MiB/s that a type exchanges with its disks, for half an hour a day at least; undefined if EC2 does not say. */

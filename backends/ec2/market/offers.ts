@@ -3,7 +3,7 @@ import type { Availability, Offer, Pins } from '../../../core/offer'
 import type { ResourceRequest } from '../../../core/resources'
 import type { CallContext } from '../../backend'
 import type { DiskSpeed, Image, MachineType, Reservation, Subnet } from '../sdk/api'
-import { diskSpeedOf, leastGiBFor, speedData, unusableSpeedNote } from './disk-speed'
+import { diskSpeedOf, hasLocalDiskFor, leastGiBFor, speedData, unusableSpeedNote } from './disk-speed'
 import { besidePrice } from './disks-and-addresses'
 import type { Host } from '../host'
 import { imageKindOf, type ImageKind, type Price } from './market'
@@ -55,6 +55,7 @@ export async function offers(
     const diskGiB = diskFor(request, [host.config.diskGiB, image.diskGiB, leastGiBFor(request)])
     const listed = onDemand(type.name)?.microUsdPerHour
     const speed = diskSpeedOf(type, request, {
+      diskGiB,
       usdPerHour: listed === undefined ? undefined : listed / MICRO_USD_PER_USD,
       usdPerMibpsMonth: diskPrices.rates.usdPerMibpsMonth,
     })
@@ -222,7 +223,11 @@ function offerOf({ type, zone, disk, notes, data, pins, ...facts }: Facts): Offe
     backend: BACKEND,
     type: type.name,
     place: zone,
-    shape: { ...shapeOf(type, disk.sizeGiB), diskMibPerSecond: disk.speed.mibPerSecond },
+    shape: {
+      ...shapeOf(type, disk.sizeGiB),
+      // That of local disks is not published.
+      diskMibPerSecond: hasLocalDiskFor(type, disk.sizeGiB) ? undefined : disk.speed.mibPerSecond,
+    },
     billedAtLeastMs: BILLED_AT_LEAST_MS,
     ...facts,
     note: told.length > 0 ? told.join('; ') : undefined,

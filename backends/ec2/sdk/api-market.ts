@@ -18,6 +18,8 @@ export interface MachineType {
   efaInterfaces?: number
   /** Most MB (10^6 bytes) per second that it exchanges with its EBS disks; missing if EC2 does not say. */
   diskMbPerSecond?: number | undefined
+  /** GB (10^9 bytes) of NVMe disks of the machine itself; missing without any. */
+  localDiskGb?: number | undefined
 }
 
 export interface Gpu {

@@ -131,6 +131,10 @@ export function typeOf(info: InstanceTypeInfo): MachineType {
     isBareMetal: info.BareMetal ?? false,
     networkPerformance: info.NetworkInfo?.NetworkPerformance,
     efaInterfaces: info.NetworkInfo?.EfaInfo?.MaximumEfaInterfaces ?? 0,
+    localDiskGb:
+      info.InstanceStorageInfo?.NvmeSupport === 'unsupported'
+        ? undefined
+        : info.InstanceStorageInfo?.TotalSizeInGB,
     diskMbPerSecond: info.EbsInfo?.EbsOptimizedInfo?.MaximumThroughputInMBps,
   }
 }

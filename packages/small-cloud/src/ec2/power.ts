@@ -28,7 +28,8 @@ export class PowerSupply {
 
   /** Creates the machine of an instance without booting it. */
   connect(instance: Instance): Machine {
-    const { pool, registriesFor } = this.parts
+    const { pool, registriesFor, world } = this.parts
+    const { localDisks } = instance.type
     instance.metadata = { ...this.metadata(instance), ...instance.metadata }
     const gpus = gpusOf(instance)
     return pool.connect(instance, {
@@ -36,6 +37,7 @@ export class PowerSupply {
       metadata: instance.metadata,
       hopLimit: instance.metadataOptions.hopLimit,
       ...(gpus.length > 0 ? { gpus } : {}),
+      ...(world.localDisks && localDisks !== undefined ? { localDisks } : {}),
       ...(hasDocker(instance) ? { docker: registriesFor(instance) } : {}),
     })
   }

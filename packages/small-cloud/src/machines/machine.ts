@@ -39,6 +39,8 @@ export interface MachineSpec {
   hostname?: string
   /** GPUs, read again at each call of `nvidia-smi`. Without GPUs the machine has no `nvidia-smi`. */
   gpus?: SimulatedGpu[]
+  /** Local NVMe disks: visible in /sys/block of machines in namespaces, with programs that format and mount them. Empty at each boot. */
+  localDisks?: { count: number; sizeGb: number }
   /** Answers for all registries. Without this function the machine has no `docker`. */
   docker?: AskRegistry
   /**

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { realpathSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { hostPath } from './config'
+import { BLOCK_DEVICES } from './local-disks'
 import {
   LAUNCH,
   MACHINE_FOLDERS,
@@ -46,6 +47,7 @@ shift
 for kept in "$@"; do mkdir -p ".$kept"; mount -c --rbind "$kept" ".$kept"; done
 for place in ${MACHINE_FOLDERS.join(' ')}; do mount -c --rbind ".$place" "$place"; done
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm || :
+if [ -d ${BLOCK_DEVICES} ]; then mount --bind ${BLOCK_DEVICES} /sys/block; fi
 cd /
 exec 3<&0 </dev/null
 echo ready

@@ -7,6 +7,7 @@ import { statusOf, type Enclosure } from './enclosure'
 import { MachineDead, ProgramError } from './errors'
 import { Groups } from './groups'
 import { machineUser, ownUser, type MachineUser } from './host'
+import { makeLocalDisks } from './local-disks'
 import type {
   AgentAnswer,
   AgentCommand,
@@ -127,7 +128,10 @@ export class RunningMachine implements Machine {
     disk.prepare()
     this.enclosure = enclosure
     this.metadataEndpoint = await this.metadata.listen()
-    await this.fill(disk, enclosure)
+    // Without namespaces the machine sees the disks of this host.
+    const localDisks = enclosure.kind === 'namespaces' ? this.spec.localDisks : undefined
+    if (localDisks !== undefined) makeLocalDisks(disk, localDisks)
+    await this.fill(disk, enclosure, { hasLocalDisks: localDisks !== undefined })
     if (this.death.signal.aborted) throw new MachineDead(this.id)
     const environment = {
       LANG: 'C.UTF-8',
@@ -169,7 +173,11 @@ export class RunningMachine implements Machine {
     return { enclosure: new Groups({ id, directory, user, python: await findPython([]) }), user }
   }
 
-  private async fill(disk: Disk, enclosure: Enclosure): Promise<void> {
+  private async fill(
+    disk: Disk,
+    enclosure: Enclosure,
+    { hasLocalDisks }: { hasLocalDisks: boolean },
+  ): Promise<void> {
     const folder = disk.on(TOOLBOX)
     rmSync(folder, { recursive: true, force: true })
     mkdirSync(folder)
@@ -189,6 +197,7 @@ export class RunningMachine implements Machine {
       hidden: enclosure.hidden,
       managed: [...(onExit === undefined ? MANAGED : []), ...(gpus?.length ? ['nvidia-smi'] : [])],
       hasDocker: docker !== undefined,
+      hasLocalDisks,
     })
   }
 

@@ -1,6 +1,7 @@
 import { chmodSync, cpSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findPrograms, isBelow, probe } from './host'
+import { DISK_PROGRAMS } from './local-disks'
 
 /** Usual programs on the PATH of a plain Linux image. A machine gets those that its host has. */
 const ORDINARY = [
@@ -148,7 +149,7 @@ for word in ("%d.%d" % sys.version_info[:2], sys.executable, os.path.realpath(sy
 `
 
 /** The programs in this folder that are copied for machines, because machines may not see this folder. */
-const OWN = ['call.py', 'docker.py', 'engine']
+const OWN = ['call.py', 'docker.py', 'engine', 'local_disks.py']
 
 let pythons: Promise<string[][]> | undefined
 const ordinary = new Map<string, [name: string, path: string][]>()
@@ -163,6 +164,7 @@ export interface Toolbox {
   /** The manager's programs that this machine has, such as `systemctl`. */
   managed: readonly string[]
   hasDocker: boolean
+  hasLocalDisks: boolean
 }
 
 /** Returns PATH of the machine: its own programs before those of a plain image. */
@@ -184,6 +186,8 @@ export async function fillToolbox(box: Toolbox): Promise<void> {
     writeProgram(at('bin', name), `${start('call.py')} '${door}' ${name} "$@"`)
   }
   if (box.hasDocker) writeProgram(at('bin', 'docker'), `${start('docker.py')} '${box.seenAs}' "$@"`)
+  for (const name of box.hasLocalDisks ? DISK_PROGRAMS : [])
+    writeProgram(at('bin', name), `${start('local_disks.py')} '${box.seenAs}/programs' ${name} "$@"`)
   makeReadable(box.folder)
 }
 

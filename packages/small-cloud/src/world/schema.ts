@@ -151,6 +151,8 @@ export const worldSchema = z.strictObject({
     .default({}),
   regions: z.record(regionName, region).optional(),
   types: z.record(z.string(), machineType).default({}),
+  /** Whether machines show the local disks of their type, on hosts with namespaces. */
+  localDisks: z.boolean().default(false),
   /** The offered types, if not all. A type that is listed for zones is not offered in the others. */
   offered: z.record(z.string(), z.array(zoneName)).default({}),
   prices: z.array(price.refine(ofPrice.check, ofPrice.words)).default([]),

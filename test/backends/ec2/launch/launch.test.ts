@@ -78,9 +78,11 @@ describe('a launch on EC2', () => {
   })
 
   it('gives each pool its own speed of disk, with one template', async () => {
-    const offers = (await h.backend.offers({ diskLoadMibPerHour: 100 * 1024 }, patiently())).filter(
+    const offers = (
+      await h.backend.offers({ diskGiB: { min: 9_000 }, diskLoadMibPerHour: 100 * 1024 }, patiently())
+    ).filter(
       ({ type, place, capacityType }) =>
-        /^(?:g5\.xlarge|p4d\.24xlarge)$/.test(type) && place === 'us-east-1a' && capacityType === 'on-demand',
+        /^(?:g5|m7i)\.xlarge$/.test(type) && place === 'us-east-1a' && capacityType === 'on-demand',
     )
     expect(await launch(await h.order({ offers }))).toMatchObject({ kind: 'launched' })
     expect(new Set(offers.map(({ data }) => data!['template'])).size).toBe(1)
@@ -93,7 +95,7 @@ describe('a launch on EC2', () => {
         Ebs: {
           Throughput,
           Iops,
-          VolumeSize: '100',
+          VolumeSize: '12000',
           VolumeType: 'gp3',
           Encrypted: 'true',
           DeleteOnTermination: 'true',
@@ -107,7 +109,7 @@ describe('a launch on EC2', () => {
       ]),
     ).toEqual([
       ['g5.xlarge', disk('500', '3000')],
-      ['p4d.24xlarge', disk('2000', '8000')],
+      ['m7i.xlarge', disk('250', '3000')],
     ])
   })
 

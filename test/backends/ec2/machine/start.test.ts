@@ -183,7 +183,7 @@ describe('the start of a runner on EC2', () => {
     await start()
     expect(runs()).toBe(1)
     for (const { Comment, Parameters } of sent()) {
-      expect(Buffer.byteLength(Parameters.commands.join('\n'))).toBeLessThan(16_000)
+      expect(Buffer.byteLength(Parameters.commands.join('\n'))).toBeLessThan(24_000)
       expect(Comment.length).toBeLessThanOrEqual(100)
       expect(Number(Parameters.executionTimeout[0])).toBeLessThanOrEqual(300)
     }

@@ -98,24 +98,29 @@ describe('offers of EC2', () => {
     expect(spot.priceMaxMicroUsdPerHour).toBe(1_006_000 + disk + 5_000)
   })
 
-  it('have a faster disk where that is worth its price, which is part of theirs', async () => {
+  it.each<[string, ResourceRequest, Record<string, [speed?: string, shown?: number]>]>([
+    [
+      'where its machine has no local disk that is large enough for the job',
+      { diskGiB: { min: 6_000 } },
+      { 'g5.xlarge': ['500', 500], 'm7i.xlarge': ['250', 250], 'p5.48xlarge': ['1000'] },
+    ],
+    [
+      'less so where local disks hold the job',
+      {},
+      { 'g5.xlarge': [], 'm7i.xlarge': ['250', 250], 'p5.48xlarge': ['1000'] },
+    ],
+  ])('have a faster disk, whose price is part of theirs, %s', async (_, request, speeds) => {
     await start()
-    const diskLoadMibPerHour = 100 * 1024
-    const found = await offers({ diskLoadMibPerHour })
-    const disks = found
-      .filter(({ capacityType, place }) => capacityType === 'on-demand' && place === 'us-east-1a')
-      .map(({ type, data, shape, besideMicroUsdPerHour: beside }) => [
-        type,
-        [data!['diskMibPerSecond'], data!['diskIops'], shape.diskMibPerSecond],
-        beside! - BESIDE,
-      ])
-    const perHour = (usdPerMonth: number): unknown => expect.closeTo((usdPerMonth * 1e6) / 720, -1)
-    expect(Object.fromEntries(disks.map(([type, ...rest]) => [type, rest]))).toMatchObject({
-      'p5.48xlarge': [['2000', '8000', 2_000], perHour(1_875 * 0.04 + 5_000 * 0.005)],
-      // Its type moves 417 MiB/s at most.
-      'g5.xlarge': [['500', '3000', 500], perHour(375 * 0.04)],
-      'm7i.xlarge': [['250', '3000', 250], perHour(125 * 0.04)],
-    })
+    const diskLoadMibPerHour = 32 * 1024
+    const sizeUsd = (((request.diskGiB?.min ?? 100) - 100) * 0.08) / 720
+    for (const [type, [speed, shown]] of Object.entries(speeds)) {
+      const offer = (await offers({ ...request, diskLoadMibPerHour })).find((one) => one.type === type)!
+      expect(offer.data!['diskMibPerSecond']).toBe(speed)
+      expect(offer.shape.diskMibPerSecond).toBe(shown)
+      const mib = Number(speed ?? 125)
+      const usd = ((mib - 125) * 0.04 + Math.max(0, 4 * mib - 3_000) * 0.005) / 720
+      expect(offer.besideMicroUsdPerHour! - BESIDE).toBeCloseTo((usd + sizeUsd) * 1e6, -1)
+    }
   })
 
   it('have the speed of disk that a job sets, on a disk that is large enough for it', async () => {
@@ -189,7 +194,6 @@ describe('offers of EC2', () => {
       cpus: 96,
       memoryGiB: 1152,
       diskGiB: 100,
-      diskMibPerSecond: 125,
       gpus: 8,
       accelerator: 'A100',
       gpuMemoryGiB: 40,
