@@ -10,6 +10,7 @@ import {
   BOOT,
   IMAGE_PULL,
   LAUNCH_WAIT,
+  NEAR_READ_BYTES_PER_SECOND,
   OLD_PRICE,
   QUEUE_WAIT,
   RELAUNCH_WAIT,
@@ -64,6 +65,7 @@ export interface Parts {
   store: Range
 }
 
+const BYTES_PER_MIB = 2 ** 20
 const NONE = exactly(0, 'not needed')
 const NEVER_INTERRUPTED = exactly(0, 'its provider takes no machine back')
 const NO_GPU = exactly(1, 'no GPU trains')
@@ -140,16 +142,17 @@ function fetchOf(offer: Offer, request: PlanRequest): Range {
   const far = inputTrafficOf(offer, request, 1)
   const nearBytes = sizes.reduce<number>((sum, each) => sum + (each ?? 0), 0) - far.bytes
   const ms =
-    transferMs(bundleBytes, offer.transfer?.bytesPerSecond) +
-    transferMs(nearBytes, undefined) +
-    transferMs(far.bytes, far.bytesPerSecond)
+    readMs(bundleBytes, offer, offer.transfer?.bytesPerSecond) +
+    readMs(nearBytes, offer) +
+    readMs(far.bytes, offer, far.bytesPerSecond)
   return spreadOf(ms, 'the sizes of code and inputs')
 }
 
-function restoreOf({ transfer }: Offer, spec: JobSpec, saving: Saving | undefined): Range {
+function restoreOf(offer: Offer, spec: JobSpec, saving: Saving | undefined): Range {
   if (!isResumable(spec)) return NONE
   if (saving === undefined) return UNKNOWN_RESTORE
-  return spreadOf(transferMs(saving.restoredBytes, transfer?.bytesPerSecond), 'the size of a checkpoint')
+  const ms = readMs(saving.restoredBytes, offer, offer.transfer?.bytesPerSecond)
+  return spreadOf(ms, 'the size of a checkpoint')
 }
 
 /** The program waits while it writes; the runner uploads while it trains. */
@@ -181,6 +184,17 @@ function priceOf({ capacityType, priceMaxMicroUsdPerHour, priceSource }: Offer, 
 
 function transferMs(bytes: number, bytesPerSecond = ASSUMED_UPLOAD_BYTES_PER_SECOND): number {
   return (bytes / bytesPerSecond) * SECOND_MS
+}
+
+/** Time to read data of a store onto the disk of a machine: as fast as both can. A disk of unknown speed is not the slower one. */
+function readMs(
+  bytes: number,
+  { shape: { diskMibPerSecond } }: Offer,
+  farBytesPerSecond: number | undefined = undefined,
+): number {
+  if (diskMibPerSecond === undefined) return transferMs(bytes, farBytesPerSecond)
+  const storeBytesPerSecond = farBytesPerSecond ?? NEAR_READ_BYTES_PER_SECOND
+  return transferMs(bytes, Math.min(storeBytesPerSecond, diskMibPerSecond * BYTES_PER_MIB))
 }
 
 function spreadOf(ms: number, source: string): Range {

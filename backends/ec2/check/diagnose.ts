@@ -7,7 +7,7 @@ import { wayOut } from './egress'
 /** Why a running machine is unreachable, as far as its network and profile show. */
 export async function diagnose(
   host: Host,
-  { id, realised }: MachineHandle,
+  { handle: { id, realised }, withinMs }: { handle: MachineHandle; withinMs: number },
   signal: AbortSignal,
 ): Promise<BackendError> {
   const findings = await Promise.all([
@@ -15,7 +15,7 @@ export async function diagnose(
     findProfile(host, signal).catch(() => undefined),
   ])
   const found = findings.filter((one) => one !== undefined)
-  const waited = formatDuration(host.config.registerWithinMs)
+  const waited = formatDuration(withinMs)
   return new BackendError({
     class: 'unreachable',
     code: 'agent-never-registered',

@@ -19,6 +19,12 @@ const STARTED_JUST_NOW_MS = 20 * SECOND_MS
 /** Validity of a machine's half of the secret, which stays the same until it is used, and is not requested after that. */
 const PREPARED_MS = HOUR_MS
 
+const MIB_PER_GIB = 1024
+/** Nine more minutes for 2 TiB, whose machines register after five to fifteen minutes. */
+const REGISTER_MS_PER_GIB = 300
+/** Machines with less memory register as soon as small ones. */
+const REGISTERS_SOON_GIB = 256
+
 /** Share of the elapsed time after which a machine is asked again, so that it never waits much longer than it already has. */
 const ASKED_AGAIN_PART = 1 / 4
 const ASKED_AGAIN_MS = { min: SECOND_MS / 4, max: 5 * SECOND_MS }
@@ -126,6 +132,19 @@ function assertDone({ exitCode, stdout, stderr }: CommandAnswer): void {
   })
 }
 
+/** The setting, and more for a large machine: its firmware checks all memory before anything boots. */
+async function registerWithinMs(
+  { config, market }: Host,
+  { realised }: MachineHandle,
+  signal: AbortSignal,
+): Promise<number> {
+  // Types that cannot be listed now are no reason to give a machine up.
+  const types = await market.types(signal).catch(() => [])
+  const type = types.find(({ name }) => name === realised.type)
+  const largeGiB = Math.max(0, (type?.memoryMiB ?? 0) / MIB_PER_GIB - REGISTERS_SOON_GIB)
+  return config.registerWithinMs + largeGiB * REGISTER_MS_PER_GIB
+}
+
 function askAgainInMs(waitedMs: number): number {
   const againInMs = Math.round(waitedMs * ASKED_AGAIN_PART)
   return Math.min(ASKED_AGAIN_MS.max, Math.max(ASKED_AGAIN_MS.min, againInMs))
@@ -149,7 +168,8 @@ async function assertReachable(host: Host, handle: MachineHandle, signal: AbortS
   }
   const waitedMs = host.ages.of(handle.id, handle.launchedAtMs)
   // An agent that was online once is silent for another reason; the watch decides.
-  if (agent !== undefined || waitedMs < host.config.registerWithinMs)
+  const withinMs = await registerWithinMs(host, handle, signal)
+  if (agent !== undefined || waitedMs < withinMs)
     throw transient(`the agent of ${handle.id} has not registered yet`, askAgainInMs(waitedMs))
-  throw await diagnose(host, handle, signal)
+  throw await diagnose(host, { handle, withinMs }, signal)
 }

@@ -32,6 +32,7 @@ const GPU = { resources: { gpus: { min: 1 } }, durationMs: 10 * HOUR_MS, duratio
 const on = (accelerator: string): Partial<Offer> => ({
   shape: { cpus: 8, memoryGiB: 60, gpus: 1, accelerator, gpuMemoryGiB: 16 },
 })
+const SHAPE = { cpus: 8, memoryGiB: 60, gpus: 0 }
 const MEBIBYTES_100 = 100 * 2 ** 20
 const inputs = (...sources: string[]) => sources.map((source) => ({ source, path: 'data' }))
 const spot = { capacityType: 'spot' as const }
@@ -64,6 +65,31 @@ describe('a part of a forecast', () => {
     ['fetches nothing for a job without code, data or a checkpoint', 'fetch', {}, [0, 0, 0]],
     // 100 MiB a second are assumed; the rate may be 2.5 times as high or as low.
     ['fetches its code', 'fetch', { bundleBytes: MEBIBYTES_100 }, [400, 1_000, 2_500]],
+    [
+      'fetches its code as fast as its disk',
+      'fetch',
+      { bundleBytes: 2.5 * MEBIBYTES_100, offer: { shape: { ...SHAPE, diskMibPerSecond: 125 } } },
+      [800, 2_000, 5_000],
+    ],
+    [
+      'fetches its code as fast as a store, onto a disk that is faster',
+      'fetch',
+      { bundleBytes: 8 * MEBIBYTES_100, offer: { shape: { ...SHAPE, diskMibPerSecond: 1_000 } } },
+      [800, 2_000, 5_000],
+    ],
+    [
+      'restores a checkpoint as fast as its disk',
+      'restore',
+      {
+        spec: {
+          ...saved,
+          isInterruptible: true,
+          checkpoint: { directory: 'c', sizeBytes: 5 * MEBIBYTES_100 },
+        },
+        offer: { shape: { ...SHAPE, diskMibPerSecond: 250 } },
+      },
+      [800, 2_000, 5_000],
+    ],
     [
       'fetches its code from another Region',
       'fetch',

@@ -287,6 +287,18 @@ describe('a machine whose agent is not there', () => {
     })
   })
 
+  it('is waited for longer on a machine with much memory', async () => {
+    const accelerator = { name: 'A10G', count: 1, memoryMiB: 22_888 }
+    const type = { vcpus: 4, memoryGiB: 2_048, usdPerHour: 1.006, accelerator }
+    await begin({ world: { faults: [{ fault: 'no-agent' }], types: { 'g5.xlarge': type } } })
+    await h.clock.advance(18 * MINUTE_MS)
+    await expect(start()).rejects.toMatchObject({ failure: { class: 'transient' } })
+    await h.clock.advance(MINUTE_MS)
+    await expect(start()).rejects.toMatchObject({
+      failure: { message: expect.stringMatching(/has not registered within 18m 58s/) },
+    })
+  })
+
   it.each([2 * HOUR_MS, -2 * HOUR_MS, 30 * DAY_MS])(
     'is waited for ten minutes when the clock is set by %d ms',
     async (stepMs) => {
