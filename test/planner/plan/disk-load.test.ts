@@ -20,6 +20,7 @@ it.each<[string, number, Partial<JobSpec>, number?]>([
   ['30 GiB in an hour where the job says nothing', 32, {}],
   ['the disk that it asks for', 128, { resources: { diskGiB: { min: 100 } } }],
   ['the disk over its time', 16, { resources: { diskGiB: { min: 600 } }, durationMs: 40 * HOUR_MS }],
+  ['no more for a job of minutes', 32, { durationMs: MINUTE_MS }],
   ['each of its checkpoints', 128, saving(10 * MINUTE_MS, 20 * GIB)],
   ['checkpoints at the usual pace', 64, saving(undefined, 20 * GIB)],
   ['checkpoints at the usual pace where each one is kept', 64, saving(0, 20 * GIB)],
