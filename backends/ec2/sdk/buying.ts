@@ -4,6 +4,8 @@ import {
   RunInstancesCommand,
   type CreateFleetCommandInput,
   type CreateFleetCommandOutput,
+  type EbsBlockDevice,
+  type FleetEbsBlockDeviceRequest,
   type LaunchTemplateAndOverridesResponse,
   type RunInstancesCommandInput,
   type _InstanceType,
@@ -112,12 +114,15 @@ function fleetInput({
 }
 
 /** A machine's root disk, whole: what a launch says about a device replaces what its template says. */
-export function rootDisk({ device, sizeGiB, speed }: RootDisk) {
+export function rootDisk({ device, sizeGiB, speed }: RootDisk): {
+  DeviceName: string
+  Ebs: EbsBlockDevice & FleetEbsBlockDeviceRequest
+} {
   return {
     DeviceName: device,
     Ebs: {
       VolumeSize: sizeGiB,
-      VolumeType: 'gp3' as const,
+      VolumeType: 'gp3',
       Throughput: speed?.mibPerSecond,
       Iops: speed?.iops,
       // With the account's default key for disks: AWS's own, unless the account has set another one.
