@@ -137,7 +137,7 @@ export const STOP: Range = {
   source: 'assumed for the last upload and the power-off',
 }
 
-/** Rate at which the runner reads from a store in its Region: half of what it reached on two cores from a store beside it, 1 GiB in 1.3 s. */
+/** Rate at which the runner reads from a store in its Region: half of what it reached on two cores from a store on the same host, 1 GiB in 1.3 s. */
 export const NEAR_READ_BYTES_PER_SECOND = 400 * 2 ** 20
 
 /** Spread of a transfer rate around the expected one. */

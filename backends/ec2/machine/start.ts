@@ -138,7 +138,7 @@ async function registerWithinMs(
   { realised }: MachineHandle,
   signal: AbortSignal,
 ): Promise<number> {
-  // Types that cannot be listed now are no reason to give a machine up.
+  // A list of types that fails must not give a machine up.
   const types = await market.types(signal).catch(() => [])
   const type = types.find(({ name }) => name === realised.type)
   const largeGiB = Math.max(0, (type?.memoryMiB ?? 0) / MIB_PER_GIB - REGISTERS_SOON_GIB)
