@@ -222,6 +222,19 @@ describe('plan', () => {
     expect(asked).toEqual([undefined, 'ghcr.io/team/train:1'])
   })
 
+  it('tells each backend the load of the disk that the job is expected to have', async () => {
+    const asked: unknown[] = []
+    const askOffers: AskOffers = (backend, request) => {
+      asked.push(request.diskLoadMibPerHour)
+      return ask(backend, request)
+    }
+    const given = input()
+    const resources = { ...given.resolved.spec.resources, diskGiB: { min: 100 } }
+    const spec = { ...given.resolved.spec, resources, durationMs: 3_600_000 }
+    await perform(planning({ askOffers }), 'plan', { ...given, resolved: { ...given.resolved, spec } })
+    expect(asked).toEqual([128 * 1024])
+  })
+
   it('continues without a backend that does not answer, and says so when there is nothing else', async () => {
     const both = planning({ backends: ['elsewhere', 'scripted'] })
     expect((await perform(both, 'plan', input())).kind).toBe('place')

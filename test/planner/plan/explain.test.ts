@@ -66,6 +66,10 @@ describe('the reasons for a placement', () => {
     expect(reasons(offer({ besideMicroUsdPerHour: microUsd(1) }))[0]).toMatch(
       /^\$1\.00\/h \(with \$1\.00 for disk and address\), about/,
     )
+    const shape = { ...offer().shape, diskMibPerSecond: 500 }
+    expect(reasons(offer({ shape, besideMicroUsdPerHour: microUsd(1) }))[0]).toMatch(
+      /^\$1\.00\/h \(with \$1\.00 for disk \(500 MiB\/s\) and address\), about/,
+    )
   })
 
   it.each([
