@@ -153,9 +153,11 @@ export function activityProblem(
   return stamp.run === run ? undefined : 'it was signed for another run of the workflow'
 }
 
-/** A part of the result of an activity or a child: the history that asked for it. Older workers leave it out. */
+/** A part of the result of an activity or a child: the history that asked for it. */
 interface Answering {
   crucibleAnswers: string
+  /** A result that is no object; empty for `undefined`. */
+  crucibleValue?: [] | [unknown]
 }
 
 /**
@@ -164,17 +166,23 @@ interface Answering {
  */
 export function answering(value: unknown, stamp: Stamp | undefined): unknown {
   const { asks } = (stamp ?? {}) as { asks?: string }
-  if (asks === undefined || typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  return { ...value, crucibleAnswers: asks } satisfies Answering
+  if (asks === undefined) return value
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return { ...value, crucibleAnswers: asks } satisfies Answering
+  return { crucibleAnswers: asks, crucibleValue: value === undefined ? [] : [value] } satisfies Answering
 }
 
-/** A result without the name of the history that asked for it, and why it must not be used. */
-export function answered<T>(value: T, asks: string): { value: T; problem: string | undefined } {
+/** A result without the name of the history that asked for it, and why it must not be used. One of an old version names none. */
+export function answered<T>(
+  value: T,
+  asks: string,
+): { value: T; problem: string | undefined; isUnnamed: boolean } {
   const reason = refusalOf(value)
-  if (reason !== undefined) return { value, problem: reason }
-  const { crucibleAnswers, ...bare } = (value ?? {}) as Partial<Answering>
-  if (crucibleAnswers === undefined) return { value, problem: undefined }
-  return { value: bare as T, problem: crucibleAnswers === asks ? undefined : 'it was signed for another run' }
+  if (reason !== undefined) return { value, problem: reason, isUnnamed: false }
+  const { crucibleAnswers, crucibleValue, ...bare } = (value ?? {}) as Partial<Answering>
+  if (crucibleAnswers === undefined) return { value, problem: undefined, isUnnamed: true }
+  const problem = crucibleAnswers === asks ? undefined : 'it was signed for another run'
+  return { value: (crucibleValue === undefined ? bare : crucibleValue[0]) as T, problem, isUnnamed: false }
 }
 
 function wordsOf({ kind, name }: Stamp): string {

@@ -164,8 +164,21 @@ function asking(): string {
 /** Characters of a run's id that are random. */
 const ID_PART = 12
 
-/** Refuses a result that no worker of this deployment produced for this run. */
+/**
+ * Refuses a result that no worker of this deployment produced for this run. One that names no run was produced for another one, or by a version
+ * that named none, whose histories are replayed.
+ */
 function checkResult<T>(of: string, result: T): T {
+  const { value, problem, isUnnamed } = answered(result, asking())
+  if (!areSealsRequired()) return value
+  if (problem !== undefined) throw refusedAnswer(`the result of ${of}`, problem)
+  if (isUnnamed && patched('results-name-their-run'))
+    throw refusedAnswer(`the result of ${of}`, 'it names no run')
+  return value
+}
+
+/** Refuses the marker of a local activity that no worker of this deployment wrote. Only workers write markers, so it names no run. */
+function checkLocalResult<T>(of: string, result: T): T {
   const { value, problem } = answered(result, asking())
   if (problem !== undefined && areSealsRequired()) throw refusedAnswer(`the result of ${of}`, problem)
   return value
@@ -195,7 +208,7 @@ const outboundOf = (origin: Origin): WorkflowOutboundCallsInterceptor => ({
   scheduleLocalActivity(input, next) {
     const { activityType } = input
     const args = stamped(input.args, activityStamp(activityType, origin))
-    return next({ ...input, args }).then((value) => checkResult(activityType, value))
+    return next({ ...input, args }).then((value) => checkLocalResult(activityType, value))
   },
 
   async startChildWorkflowExecution(input, next) {

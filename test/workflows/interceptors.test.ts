@@ -10,12 +10,14 @@ const sandbox = globalThis as { crucibleRequiresSeals?: boolean }
 let warnings: string[]
 let continuedFrom: string | undefined
 let firstRun: string
+let isReplayed: boolean
 
 jest.mock('@temporalio/workflow', () => ({
   ...jest.requireActual<object>('@temporalio/common'),
   CancellationScope: {},
   defineSignal: () => undefined,
   log: { warn: (text: string) => warnings.push(text) },
+  patched: () => !isReplayed,
   workflowInfo: () => ({
     workflowType: 'job',
     startTime: new Date(NOW_MS),
@@ -30,6 +32,7 @@ const { interceptors } = jest.requireActual<typeof Interceptors>('../../workflow
 beforeEach(() => {
   warnings = []
   continuedFrom = undefined
+  isReplayed = false
   firstRun = '01a22720-b20c-7215-9e64-000000000001'
   jest.spyOn(Date, 'now').mockReturnValue(NOW_MS)
   sandbox.crucibleRequiresSeals = true
@@ -122,6 +125,7 @@ describe('a workflow of a deployment with a key', () => {
   })
 
   it('signs what it asks activities, children, other workflows and its next run', async () => {
+    isReplayed = true
     const { start, out } = made()
     await start(...stamped([INPUT], START))
     const args = [1]
@@ -172,7 +176,6 @@ describe('a workflow of a deployment with a key', () => {
     await expect(out.scheduleActivity(asked, sent)).rejects.toThrow(
       'the result of buy: it was signed for another run',
     )
-    expect(await out.scheduleActivity(asked, async () => done)).toEqual(done)
     const [, closed] = await out.startChildWorkflowExecution(child, runChild as never)
     expect(await closed).toEqual(done)
     continuedFrom = firstRun
@@ -182,6 +185,27 @@ describe('a workflow of a deployment with a key', () => {
     )
     await expect(again).rejects.toThrow('the result of buyer: it was signed for another run')
   })
+
+  it.each([[{ kind: 'refused' }], [undefined], [null], [0], ['done'], [[1]]])(
+    'takes the result %j of an activity only with the name of its own history',
+    async (done) => {
+      const { out } = made()
+      const asked = { activityType: 'release', args: [], headers } as never
+      let copy: unknown
+      const perform = async ({ args }: { args: unknown[] }): Promise<unknown> =>
+        (copy = answering(done, unstamped(args).stamp))
+      const sent = async (): Promise<unknown> => JSON.parse(JSON.stringify(copy))
+      expect(await out.scheduleActivity(asked, perform)).toEqual(done)
+      expect(await out.scheduleActivity(asked, sent)).toEqual(done)
+      firstRun = '01a22720-b20c-7215-9e64-000000000002'
+      await expect(out.scheduleActivity(asked, sent)).rejects.toThrow('it was signed for another run')
+      const bare = async (): Promise<unknown> => done
+      await expect(out.scheduleActivity(asked, bare)).rejects.toThrow('it names no run')
+      expect(await out.scheduleLocalActivity(asked, bare)).toEqual(done)
+      isReplayed = true
+      expect(await out.scheduleActivity(asked, bare)).toEqual(done)
+    },
+  )
 
   it('names its asker in the result of a child, also after it has continued as new', async () => {
     const { start, out } = made()
