@@ -113,7 +113,13 @@ export const SEARCH_ATTRIBUTES = {
   backend: 'CrucibleBackend',
 } as const
 
-/** Command that lets a workflow continue where a person terminated it. */
-export function resetCommand(workflowId: string): string {
-  return `temporal workflow reset --workflow-id ${workflowId} --type LastWorkflowTask --reason again`
+/** Command that lets a workflow continue where a person terminated it; its newest run unless `runId` names another. */
+export function resetCommand(workflowId: string, runId?: string): string {
+  const run = runId === undefined ? '' : ` --run-id ${runId}`
+  return `temporal workflow reset --workflow-id ${workflowId}${run} --type LastWorkflowTask --reason again`
+}
+
+/** Command that ends a workflow, so that another one can have its id. */
+export function terminateCommand(workflowId: string): string {
+  return `temporal workflow terminate --workflow-id ${workflowId}`
 }

@@ -3,7 +3,7 @@
  * arguments signed for one purpose cannot be sent again for another. `storage/payload-seal.ts` makes and checks the signature outside the
  * workflow sandbox.
  */
-import { STAMP_SLACK_MS, type Received, type ReceivedIds } from './received'
+import { isBeforeRun, STAMP_SLACK_MS, type CarriedMessages, type Received } from './received'
 
 export type Stamp =
   /** A client starts a workflow. */
@@ -12,8 +12,8 @@ export type Stamp =
   | { kind: 'schedule'; name: string }
   /** A workflow starts a child; `run` is the parent's run. */
   | { kind: 'child'; name: string; run: string; asks?: string }
-  /** A workflow continues as new; `run` is the run that ends, and `received` the newest messages that it and earlier ones have received. */
-  | { kind: 'continue'; name: string; run: string; received?: ReceivedIds; asks?: string }
+  /** A workflow continues as new; `run` is the run that ends, with the messages that it and earlier ones have received. */
+  | ({ kind: 'continue'; name: string; run: string; asks?: string } & CarriedMessages)
   /** A client or a workflow sends a signal. Signals of Crucible 0.1.0 have neither an id nor a time. */
   | { kind: 'signal'; name: string; id?: string; atMs?: number }
   | { kind: 'update'; name: string; updateId: string; atMs: number }
@@ -107,7 +107,7 @@ export function startProblem(stamp: Stamp | undefined, run: RunOrigin): string |
 /** The run that a message reaches. */
 interface ReceivingRun {
   runStartedAtMs: number
-  received: Pick<Received, 'has' | 'isFromEarlierRun'>
+  received: Pick<Received, 'has' | 'isFromEarlierRun' | 'isForgotten'>
 }
 
 export function signalProblem(
@@ -116,28 +116,29 @@ export function signalProblem(
     name,
     runStartedAtMs,
     received,
-    isOfParent = () => false,
-  }: ReceivingRun & { name: string; isOfParent?: (id: string) => boolean },
+    mayBeOld,
+  }: ReceivingRun & {
+    name: string
+    /** Whether the history takes a signal that is dated before its run; asked only about such a signal. */
+    mayBeOld: (id: string) => boolean
+  },
 ): string | undefined {
   if (stamp === undefined) return UNSTAMPED
   if (stamp.kind !== 'signal' || stamp.name !== name) return `it was signed as ${wordsOf(stamp)}`
   const { id, atMs } = stamp
   if (id === undefined || atMs === undefined) return undefined
-  if (received.has(id)) return SENT_AGAIN
-  // No earlier run can have received what the parent of this one sends. Its time is the server's, whose clock may be set back.
-  return atMs < runStartedAtMs - STAMP_SLACK_MS && !isOfParent(id) ? SENT_AGAIN : undefined
+  if (received.has(id) || received.isForgotten(atMs, runStartedAtMs)) return SENT_AGAIN
+  return isBeforeRun(atMs, runStartedAtMs) && !mayBeOld(id) ? SENT_AGAIN : undefined
 }
 
 export function updateProblem(
   stamp: Stamp | undefined,
-  update: ReceivingRun & { name: string; updateId: string; nowMs: number },
+  update: ReceivingRun & { name: string; updateId: string },
 ): string | undefined {
   if (stamp === undefined) return UNSTAMPED
   if (stamp.kind !== 'update' || stamp.name !== update.name) return `it was signed as ${wordsOf(stamp)}`
-  const { updateId, runStartedAtMs, nowMs, received } = update
-  // A server whose clock was set back shows a time before the run's start, and clients sign with that.
-  const sinceMs = Math.min(runStartedAtMs, nowMs) - STAMP_SLACK_MS
-  if (stamp.updateId !== updateId || stamp.atMs < sinceMs) return SENT_AGAIN
+  const { updateId, runStartedAtMs, received } = update
+  if (stamp.updateId !== updateId || received.isForgotten(stamp.atMs, runStartedAtMs)) return SENT_AGAIN
   // The server answers a repeated id from memory, but only within one run.
   return received.isFromEarlierRun(updateId) ? SENT_AGAIN : undefined
 }

@@ -59,6 +59,7 @@ export const layout = {
 
   /** State of each request for reserved capacity (`storage/reservations.ts`). */
   reservations: () => 'reservations/',
+  reservation: (id: string) => `reservations/${id}/`,
   reservationRecords: (id: string) => `reservations/${id}/record/`,
   reservationRecord: (id: string, seq: number) =>
     `reservations/${id}/record/${String(seq).padStart(6, '0')}.json`,
@@ -107,6 +108,7 @@ export const layout = {
   job: (jobId: string) => `jobs/${jobId}/`,
   records: (jobId: string) => `jobs/${jobId}/record/`,
   record: (jobId: string, seq: number) => `jobs/${jobId}/record/${String(seq).padStart(6, '0')}.json`,
+  bundles: (jobId: string) => `jobs/${jobId}/bundle/`,
   bundle: (jobId: string, sha256: string) => `jobs/${jobId}/bundle/${sha256}.tar.gz`,
   /** The job's secrets, sealed with the deployment's key; deleted when the job ends. */
   secrets: (jobId: string) => `jobs/${jobId}/secrets.sealed`,

@@ -36,6 +36,15 @@ export async function putRequest(
   return (await putReservationEntry(store, reservationId, entry)).data as ReservationInput
 }
 
+/** Removes a request whose workflow never began. If anything but the request is stored of the reservation, nothing is removed. */
+export async function forgetRequest(store: ObjectStore, id: string): Promise<void> {
+  const entry = layout.reservationRecord(id, 0)
+  const webhook = layout.reservationWebhook(id)
+  for await (const { key } of store.list(layout.reservation(id))) if (key !== entry && key !== webhook) return
+  await store.delete(webhook)
+  await store.delete(entry)
+}
+
 /** The record of a reservation, in order. With `gaps`, for a reader: without the entries that cannot be read or shown. */
 export async function readReservationEntries(
   store: ObjectStore,

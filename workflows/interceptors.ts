@@ -90,7 +90,7 @@ const inboundOf = (origin: Origin): WorkflowInboundCallsInterceptor => ({
       return Promise.reject(refuse('the input', problem))
     }
     const { stamp } = unstamped(input.args)
-    if (stamp?.kind === 'continue') origin.received = new Received(stamp.received)
+    if (stamp?.kind === 'continue') origin.received = new Received(stamp)
     const deployment = deploymentOf(args[0])
     if (deployment !== undefined) origin.deployment = deployment
     if (stamp?.kind !== 'child' && stamp?.kind !== 'continue') return next({ ...input, args })
@@ -105,7 +105,7 @@ const inboundOf = (origin: Origin): WorkflowInboundCallsInterceptor => ({
     const { signalName } = input
     const { received } = origin
     const { args, problem } = opened(input.args, (stamp) =>
-      signalProblem(stamp, { name: signalName, ...receiving(origin), isOfParent }),
+      signalProblem(stamp, { name: signalName, ...receiving(origin), mayBeOld }),
     )
     const { stamp } = unstamped(input.args)
     if (problem === undefined) {
@@ -127,7 +127,9 @@ const inboundOf = (origin: Origin): WorkflowInboundCallsInterceptor => ({
     // An update without a validator arrives here unchecked.
     const { args, problem } = openedUpdate(origin, input)
     if (problem === undefined) {
-      origin.received.add(input.updateId, Date.now())
+      const { stamp } = unstamped(input.args)
+      const signedAtMs = stamp?.kind === 'update' ? stamp.atMs : 0
+      origin.received.add(input.updateId, Math.max(Date.now(), signedAtMs))
       return next({ ...input, args })
     }
     return Promise.reject(refuse(`the update ${input.name}`, problem))
@@ -138,11 +140,11 @@ function receiving({ received }: Origin): { runStartedAtMs: number; received: Re
   return { runStartedAtMs: workflowInfo().startTime.getTime(), received }
 }
 
-/** Whether the run that started this one sent a signal to it. Asked only about signals that were refused before this was asked. */
-function isOfParent(id: string): boolean {
+/** Whether this history takes a signal that is dated before its run: older versions took only those of the run that started it. */
+function mayBeOld(id: string): boolean {
   const { parent, continuedFromExecutionRunId } = workflowInfo()
-  const isOwn = continuedFromExecutionRunId === undefined && id.startsWith(`${parent?.runId}/`)
-  return isOwn && patched('signals-of-the-parent')
+  const isOfParent = continuedFromExecutionRunId === undefined && id.startsWith(`${parent?.runId}/`)
+  return (isOfParent && patched('signals-of-the-parent')) || patched('signals-by-forgotten-ones')
 }
 
 function openedUpdate(
@@ -150,9 +152,7 @@ function openedUpdate(
   input: { args: unknown[]; name: string; updateId: string },
 ): ReturnType<typeof opened> {
   const { name, updateId } = input
-  return opened(input.args, (stamp) =>
-    updateProblem(stamp, { name, updateId, nowMs: Date.now(), ...receiving(origin) }),
-  )
+  return opened(input.args, (stamp) => updateProblem(stamp, { name, updateId, ...receiving(origin) }))
 }
 
 /** The history of this run, by ids that a reset and a replay keep. */
@@ -237,8 +237,8 @@ const outboundOf = (origin: Origin): WorkflowOutboundCallsInterceptor => ({
     const { workflowType: name } = input.options
     const { runId: run } = workflowInfo()
     const { asked: asks } = origin
-    const received = origin.received.carry(Date.now())
-    return next({ ...input, args: stamped(input.args, { kind: 'continue', name, run, received, asks }) })
+    const carried = origin.received.carry(Date.now())
+    return next({ ...input, args: stamped(input.args, { kind: 'continue', name, run, asks, ...carried }) })
   },
 })
 

@@ -12,7 +12,13 @@ import { failureFrom } from '../../core/failure'
 import { PROMISE_UPDATE, SETTLE_UPDATE, TREASURY_QUERY } from '../../core/messages'
 import { isAmount } from '../../core/figures'
 import type { MicroUsd } from '../../core/money/money'
-import { ORCHESTRATOR_QUEUE, resetCommand, treasuryWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
+import {
+  ORCHESTRATOR_QUEUE,
+  resetCommand,
+  terminateCommand,
+  treasuryWorkflowId,
+  WORKFLOW_TYPES,
+} from '../../core/queues'
 import {
   emptyTreasury,
   parseReservationBudgetId,
@@ -29,6 +35,7 @@ import { ignoreUnreadable } from '../../storage/json'
 import { Purchases } from '../../storage/purchases'
 import { readRecords } from '../../storage/record'
 import type { ObjectStore } from '../../storage/store'
+import { isOfOthers } from '../../storage/workflow-origin'
 import type { OwnerLookup } from '../garbage/garbage'
 
 /** Stores and clients for the money of months and owners. */
@@ -48,6 +55,15 @@ export interface EndedBudget extends ReservedBudget {
   sinceMs: number
 }
 
+/** Who started the newest workflow of a month's id. */
+type Origin =
+  /** The deployment, or the id is free. */
+  | { kind: 'own' }
+  /** Somebody without the deployment's key. */
+  | { kind: 'others' }
+  /** Somebody without the key, after this run of the deployment was terminated by hand. */
+  | { kind: 'ended'; runId: string }
+
 /** The money of a deployment's months, for the activities of its jobs. */
 export class Treasury {
   constructor(private readonly deps: TreasuryDeps) {}
@@ -65,6 +81,16 @@ export class Treasury {
 
   /** Reports the end of a job. Idempotent. */
   async settle(month: string, request: SettleRequest, signal: AbortSignal): Promise<void> {
+    const { kind } = await this.originOf(month)
+    if (kind === 'own' && (await this.isSettled(month, request, signal))) return
+    // A treasury that was terminated by hand needs no correction. One that never began, on a server that was restored from an older backup or
+    // where somebody else has taken its id, begins with this.
+    if (request.isCertain !== true || kind === 'ended') return
+    await this.settleFirst(month, request, { origin: kind, signal })
+  }
+
+  /** False if the month has no open treasury. */
+  private async isSettled(month: string, request: SettleRequest, signal: AbortSignal): Promise<boolean> {
     const handle = this.deps.client.workflow.getHandle(treasuryWorkflowId(month))
     try {
       await this.within(signal, () =>
@@ -73,17 +99,20 @@ export class Treasury {
           updateId: `over/${request.jobId}`,
         }),
       )
+      return true
     } catch (error) {
       if (!(error instanceof WorkflowNotFoundError)) throw error
-      // The treasury was terminated by hand, so nothing needs correction; or it never began, on a server that was restored from an older
-      // backup.
-      if (request.isCertain === true) await this.settleFirst(month, request, signal)
+      return false
     }
   }
 
   /** Begins the month with money that is already spent. A month that was terminated by hand stays closed. */
-  private async settleFirst(month: string, request: SettleRequest, signal: AbortSignal): Promise<void> {
-    const startWorkflowOperation = starting(month)
+  private async settleFirst(
+    month: string,
+    request: SettleRequest,
+    { origin, signal }: { origin: 'own' | 'others'; signal: AbortSignal },
+  ): Promise<void> {
+    const startWorkflowOperation = starting(month, origin)
     try {
       await this.within(signal, () =>
         this.deps.client.workflow.executeUpdateWithStart<
@@ -94,6 +123,7 @@ export class Treasury {
       )
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
+      if (origin === 'others') throw taken(month)
     }
   }
 
@@ -118,16 +148,30 @@ export class Treasury {
 
   private async ask(month: string, wanted: Omit<BudgetRequest, 'limits'>): Promise<BudgetAnswer> {
     const { client, limits } = this.deps
-    const start = starting(month)
+    let origin: Origin = { kind: 'own' }
     try {
+      origin = await this.originOf(month)
+      if (origin.kind === 'ended') throw ended(month, origin.runId)
+      const start = starting(month, origin.kind)
       return await client.workflow.executeUpdateWithStart<
         (state: TreasuryState) => Promise<void>,
         BudgetAnswer,
         [BudgetRequest]
       >(PROMISE_UPDATE, { startWorkflowOperation: start, args: [{ ...wanted, limits }] })
     } catch (error) {
-      throw refusalOf(error, month)
+      const isTaken = origin.kind === 'others' && error instanceof WorkflowExecutionAlreadyStartedError
+      throw isTaken ? taken(month) : refusalOf(error, month)
     }
+  }
+
+  /** Who started the newest workflow of the month. Somebody else's knows no money. */
+  private async originOf(month: string): Promise<Origin> {
+    const { client } = this.deps
+    const workflowId = treasuryWorkflowId(month)
+    if (!(await isOfOthers(client, { workflowId }))) return { kind: 'own' }
+    for await (const { runId } of client.workflow.list({ query: `WorkflowId = '${workflowId}'` }))
+      if (!(await isOfOthers(client, { workflowId, runId }))) return { kind: 'ended', runId }
+    return { kind: 'others' }
   }
 
   /** Releases reservations of jobs that were terminated by hand. Returns true if one existed. */
@@ -160,6 +204,7 @@ export class Treasury {
     const handle = this.deps.client.workflow.getHandle(treasuryWorkflowId(month))
     try {
       if ((await handle.describe()).status.name !== 'RUNNING') return {}
+      if ((await this.originOf(month)).kind !== 'own') return {}
       return (await handle.query<TreasuryState>(TREASURY_QUERY)).promised
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) return {}
@@ -212,20 +257,23 @@ export class Treasury {
   }
 }
 
-/** A server that does not answer does not fail a job: asked again, it reserves the same amount once. */
-/** The treasury of a month, which the first request begins. */
-function starting(month: string): WithStartWorkflowOperation<(state: TreasuryState) => Promise<void>> {
+/** The treasury of a month, which the first request begins. An id that others have taken is free once their workflow ends. */
+function starting(
+  month: string,
+  origin: 'own' | 'others',
+): WithStartWorkflowOperation<(state: TreasuryState) => Promise<void>> {
   return new WithStartWorkflowOperation(WORKFLOW_TYPES.treasury, {
     workflowId: treasuryWorkflowId(month),
-    workflowIdConflictPolicy: 'USE_EXISTING',
+    workflowIdConflictPolicy: origin === 'others' ? 'FAIL' : 'USE_EXISTING',
     // A treasury that was terminated by hand knew the reservations; a new one would reserve them again.
-    workflowIdReusePolicy: 'REJECT_DUPLICATE',
+    workflowIdReusePolicy: origin === 'others' ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
     taskQueue: ORCHESTRATOR_QUEUE,
     args: [emptyTreasury(month)],
     staticSummary: `the money of ${month}`,
   })
 }
 
+/** A server that does not answer does not fail a job: asked again, it reserves the same amount once. */
 function refusalOf(error: unknown, month: string): unknown {
   if (error instanceof WorkflowExecutionAlreadyStartedError) return ended(month)
   if (error instanceof WorkflowUpdateFailedError)
@@ -238,11 +286,20 @@ function refusalOf(error: unknown, month: string): unknown {
   )
 }
 
-function ended(month: string): BackendError {
+function ended(month: string, runId?: string): BackendError {
   const id = treasuryWorkflowId(month)
   return new BackendError({
     class: 'quota',
     message: `The workflow ${id}, which tracks the month's reserved money, was terminated by hand.`,
-    hint: `Reset it to its last event in Temporal's Web UI, or run: ${resetCommand(id)}.`,
+    hint: `Reset it to its last event in Temporal's Web UI, or run: ${resetCommand(id, runId)}.`,
+  })
+}
+
+/** The job waits until that workflow has ended. */
+function taken(month: string): BackendError {
+  const id = treasuryWorkflowId(month)
+  return new BackendError({
+    class: 'transient',
+    message: `No budget can be reserved: the workflow ${id} was not started with this deployment's key. End it: ${terminateCommand(id)}.`,
   })
 }

@@ -8,7 +8,7 @@ import { jobWorkflowId, ORCHESTRATOR_QUEUE, WORKFLOW_TYPES } from '../../core/qu
 import { isStoredAlike } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { putRecord, readRecords } from '../../storage/record'
-import { noteSubmission } from '../../storage/submissions'
+import { forgetSubmission, noteSubmission } from '../../storage/submissions'
 import { attemptKey, ensureDeploymentKey, sealSecrets, type SecretValues } from '../../storage/secrets'
 import { ATTRIBUTE_KEYS } from '../attributes'
 import { codeFrom, codeOf, NO_CODE, type Code } from './bundle'
@@ -164,7 +164,7 @@ const NONCE_BYTES = 16
 async function start(context: Context, input: JobInput): Promise<string | undefined> {
   const client = await context.temporal()
   try {
-    return await withLimit(client, ANSWER_LIMIT_MS, () => startOn(client, input))
+    return await withLimit(client, ANSWER_LIMIT_MS, () => startOn(context, client, input))
   } catch (error) {
     if (toCrucibleError(error).kind !== 'unavailable' || error instanceof CrucibleError) throw error
     throw new CrucibleError(
@@ -178,7 +178,7 @@ async function start(context: Context, input: JobInput): Promise<string | undefi
 /** A server on a full disk answers nothing, or after minutes. */
 const ANSWER_LIMIT_MS = 20 * SECOND_MS
 
-async function startOn(client: Client, input: JobInput): Promise<string | undefined> {
+async function startOn({ store }: Context, client: Client, input: JobInput): Promise<string | undefined> {
   const { spec, owner } = input
   try {
     const { firstExecutionRunId } = await client.workflow.start(WORKFLOW_TYPES.job, {
@@ -199,7 +199,7 @@ async function startOn(client: Client, input: JobInput): Promise<string | undefi
     return firstExecutionRunId
   } catch (error) {
     if (isTemporals(error, 'WorkflowExecutionAlreadyStartedError')) {
-      await refuseTaken(client, jobWorkflowId(input.jobId))
+      await refuseTaken(client, jobWorkflowId(input.jobId), () => forgetSubmission(store, input))
       return undefined
     }
     if (grpcCodeOf(error) !== GRPC.invalidArgument || !/search attribute/i.test(causesOf(error))) throw error

@@ -12,7 +12,7 @@ import {
 } from '../../core/reservation/reserving'
 import { isOpenStatus } from '../../core/workflow-status'
 import { isStoredAlike } from '../../storage/json'
-import { lastReservationEntry, putRequest } from '../../storage/reservations'
+import { forgetRequest, lastReservationEntry, putRequest } from '../../storage/reservations'
 import { ensureDeploymentKey } from '../../storage/secrets'
 import { putWebhook } from '../../storage/webhooks'
 import { ATTRIBUTE_KEYS } from '../attributes'
@@ -83,7 +83,7 @@ export async function reserve(context: Context, request: ReservationRequest): Pr
   const isOver = async (): Promise<boolean> =>
     (await lastReservationEntry(store, reservationId))?.kind === 'over'
   if (await isOver()) return { id: reservationId, workflowId, isNew: false, isOver: true }
-  const isNew = await start(client, standing)
+  const isNew = await start(context, client, standing)
   if (isNew) return { id: reservationId, workflowId, isNew }
   const { status } = await client.workflow.getHandle(workflowId).describe()
   if (isOpenStatus(status.name)) return { id: reservationId, workflowId, isNew }
@@ -139,7 +139,7 @@ export function checkId(id: string): void {
   })
 }
 
-async function start(client: temporal.Client, input: ReservationInput): Promise<boolean> {
+async function start({ store }: Context, client: temporal.Client, input: ReservationInput): Promise<boolean> {
   try {
     await client.workflow.start(WORKFLOW_TYPES.reserveCapacity, {
       workflowId: reservationWorkflowId(input.reservationId),
@@ -157,7 +157,8 @@ async function start(client: temporal.Client, input: ReservationInput): Promise<
     return true
   } catch (error) {
     if (!isTemporals(error, 'WorkflowExecutionAlreadyStartedError')) throw error
-    await refuseTaken(client, reservationWorkflowId(input.reservationId))
+    const { reservationId } = input
+    await refuseTaken(client, reservationWorkflowId(reservationId), () => forgetRequest(store, reservationId))
     return false
   }
 }

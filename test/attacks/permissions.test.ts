@@ -123,12 +123,13 @@ function messageOf(problemOf: (run: object, received: Received) => string | unde
   const received = new Received()
   received.add('m-1', NOW_MS)
   const next = new Received(received.carry(NOW_MS + HOUR_MS))
+  const muchLater = new Received(received.carry(LATER_MS))
   const allows = async (run: object, by: Received): Promise<boolean> => problemOf(run, by) === undefined
   return {
     'same id': () => allows({}, next),
     'other id': () => isSigned('job/a', { to: 'job/b' }),
     'other type': () => allows({ name: 'other' }, new Received()),
-    later: () => allows({ runStartedAtMs: LATER_MS }, new Received()),
+    later: () => allows({ runStartedAtMs: LATER_MS }, muchLater),
     'after its end': () => allows({ runStartedAtMs: NOW_MS + HOUR_MS }, next),
     'other deployment': () => isSigned('job/a', { key: OTHER_KEY }),
   }
@@ -276,11 +277,14 @@ const PLAYS: Readonly<Record<string, Plays>> = {
   update: messageOf((run, received) =>
     updateProblem(
       { kind: 'update', name: 'drain', updateId: 'm-1', atMs: NOW_MS },
-      { ...RUN, nowMs: LATER_MS, ...run, received },
+      { ...RUN, ...run, received },
     ),
   ),
   signal: messageOf((run, received) =>
-    signalProblem({ kind: 'signal', name: 'drain', id: 'm-1', atMs: NOW_MS }, { ...RUN, ...run, received }),
+    signalProblem(
+      { kind: 'signal', name: 'drain', id: 'm-1', atMs: NOW_MS },
+      { ...RUN, mayBeOld: () => true, ...run, received },
+    ),
   ),
   treasury: treasuryStart(),
   activity: ACTIVITY,

@@ -211,7 +211,8 @@ async function extended(play: Play, serverNowMs: number): Promise<string[]> {
     const offMs = (deadlineAtMs ?? 0) - serverNowMs - 12 * HOUR_MS
     return Math.abs(offMs) < 2 * MINUTE_MS ? [] : [`the deadline is off by ${offMs / MINUTE_MS} min`]
   } catch (error) {
-    return [`extend: ${String(error)}`]
+    const { stdout = '' } = error as { stdout?: string }
+    return [`extend: ${String(error)} ${stdout}`]
   }
 }
 
