@@ -1,4 +1,5 @@
 import {
+  isGrpcServiceError,
   ServiceError,
   WithStartWorkflowOperation,
   WorkflowExecutionAlreadyStartedError,
@@ -168,10 +169,14 @@ export class Treasury {
   private async originOf(month: string): Promise<Origin> {
     const { client } = this.deps
     const workflowId = treasuryWorkflowId(month)
-    if (!(await isOfOthers(client, { workflowId }))) return { kind: 'own' }
-    for await (const { runId } of client.workflow.list({ query: `WorkflowId = '${workflowId}'` }))
-      if (!(await isOfOthers(client, { workflowId, runId }))) return { kind: 'ended', runId }
-    return { kind: 'others' }
+    try {
+      if (!(await isOfOthers(client, { workflowId }))) return { kind: 'own' }
+      for await (const { runId } of client.workflow.list({ query: `WorkflowId = '${workflowId}'` }))
+        if (!(await isOfOthers(client, { workflowId, runId }))) return { kind: 'ended', runId }
+      return { kind: 'others' }
+    } catch (error) {
+      throw isGrpcServiceError(error) ? new ServiceError(error.message, { cause: error }) : error
+    }
   }
 
   /** Releases reservations of jobs that were terminated by hand. Returns true if one existed. */

@@ -100,7 +100,7 @@ function afterStop(
     case 'superseded':
       return again(
         'attempt-ended-by-hand',
-        'The attempt was terminated by hand; the job resumes from its checkpoint.',
+        'The attempt was terminated by hand, or somebody had taken its workflow id; the job resumes from its checkpoint.',
         {},
       )
     case 'expired':

@@ -89,6 +89,14 @@ describe('a purchase that another one keeps waiting, or that cannot be seen thro
     expect((await tried(BUSY, 1)).troubles).toEqual([undefined])
   })
 
+  it('names the workflow that has its id, and the command that ends it, after ten minutes', async () => {
+    const { troubles } = await tried(BUSY, 31)
+    expect(troubles.slice(0, 30)).toEqual(Array(30).fill(undefined))
+    expect(troubles[30]).toMatch(
+      /the id buyer\/ec2\/1234\/east, .* temporal workflow terminate --workflow-id buyer\/ec2\/1234\/east\.$/,
+    )
+  })
+
   it('is not tried again after an error of another kind', async () => {
     await expect(tried(new Error('cancelled'), 1)).rejects.toThrow('cancelled')
   })

@@ -21,6 +21,7 @@ import {
 import type { CapacityRequest } from '../../core/reservation/reservation'
 import { PayloadSeal } from '../../storage/payload-seal'
 import { putRevision, readRuns } from '../../storage/schedules'
+import type { ObjectStore } from '../../storage/store'
 import { testFolder } from '../support/folders'
 import { makeMarkedFolder } from '../support/marked-store'
 import { freshNamespace } from '../support/namespace'
@@ -334,6 +335,11 @@ describe('a stranger who reaches the Temporal server', () => {
       await expect(reserve(context, { id: 'res-a', wish: WISH, rule: {} })).rejects.toMatchObject(
         refused('reservation/res-a') as object,
       )
+      expect(await listWithGaps(context)).toMatchObject({ jobs: [] })
+      const { store } = context
+      expect(
+        await Promise.all(['jobs/', 'submissions/', 'reservations/'].map((at) => keysOf(store, at))),
+      ).toEqual([[], [], []])
       const execution = { workflowId: 'job/job-a' }
       await at.client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: execution })
       await eventually(
@@ -366,6 +372,12 @@ async function asClient(act: (context: Context) => Promise<void>): Promise<void>
   } finally {
     await context.close()
   }
+}
+
+async function keysOf(store: ObjectStore, prefix: string): Promise<string[]> {
+  const keys: string[] = []
+  for await (const { key } of store.list(prefix)) keys.push(key)
+  return keys
 }
 
 /** Sends these payloads in place of its arguments, as somebody who has copied them. */

@@ -3,7 +3,7 @@ import { ChildWorkflowFailure, executeChild } from '@temporalio/workflow'
 import { defined } from '../../core/defined'
 import { formatUsd } from '../../core/money/money'
 import { failureFrom, type Failure } from '../../core/failure'
-import { buyerWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
+import { buyerWorkflowId, terminateCommand, WORKFLOW_TYPES } from '../../core/queues'
 import type { ReservationOrder } from '../../core/reservation/reservation'
 import type { UndecidedPurchase } from '../../core/reservation/reserving'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time/time'
@@ -19,6 +19,15 @@ function buyerPauseMs(tries: number): number {
   if (tries < 30) return 20 * SECOND_MS
   if (tries < 90) return MINUTE_MS
   return tries < 300 ? 10 * MINUTE_MS : 6 * HOUR_MS
+}
+
+/** Ten minutes: most purchases are made or refused within seconds. */
+const TRIES_UNTOLD = 30
+
+/** Its end loses no purchase: the next one finds the mark. */
+function busy(workflowId: string): Failure {
+  const message = `Another workflow has the id ${workflowId}, under which this account buys. If it does not end, nothing is bought until you end it: ${terminateCommand(workflowId)}.`
+  return { class: 'transient', message }
 }
 
 /** Certain outcome of a purchase. */
@@ -51,6 +60,7 @@ export async function send(
       if (!(error instanceof WorkflowExecutionAlreadyStartedError || error instanceof ChildWorkflowFailure))
         throw error
       if (error instanceof ChildWorkflowFailure) page.trouble(failureFrom(error))
+      else if (tries >= TRIES_UNTOLD) page.trouble(busy(workflowId))
     }
     await page.retries.pause(buyerPauseMs(tries), {
       summary: 'another purchase in this account is in progress',

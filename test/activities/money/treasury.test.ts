@@ -47,6 +47,17 @@ describe('the money of months', () => {
   })
 })
 
+/** The part of a client that shows that a workflow was started with the deployment's key. */
+const OWN_ORIGIN = {
+  options: { namespace: 'default', loadedDataConverter: { payloadCodecs: [] } },
+  workflowService: {
+    getWorkflowExecutionHistory: () =>
+      Promise.resolve({
+        history: { events: [{ workflowExecutionStartedEventAttributes: { input: { payloads: [{}] } } }] },
+      }),
+  },
+}
+
 describe('money that is certainly spent', () => {
   /** A server that knows no treasury of the month, or that had it terminated by hand. */
   class Forgetful {
@@ -65,7 +76,7 @@ describe('money that is certainly spent', () => {
       }
       const workflow = { getHandle: () => ({ executeUpdate: gone }), executeUpdateWithStart }
       const treasury = new Treasury({
-        client: { workflow, withAbortSignal } as unknown as Client,
+        client: { ...OWN_ORIGIN, workflow, withAbortSignal } as unknown as Client,
         store: new FileStore(testFolder('forgetful'), Date.now),
         owners: () => Promise.resolve('open'),
         limits: { owners: {} },
@@ -122,7 +133,7 @@ class EndedByHand {
       executeUpdateWithStart: () => Promise.resolve(answers.shift() ?? refused),
     }
     this.treasury = new Treasury({
-      client: { workflow, withAbortSignal } as unknown as Client,
+      client: { ...OWN_ORIGIN, workflow, withAbortSignal } as unknown as Client,
       store: this.store,
       owners: ({ jobId, attempt }) =>
         Promise.resolve(
