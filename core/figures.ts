@@ -123,7 +123,7 @@ export function offerFault(offer: Offer): string | undefined {
 
 /** Names the first invalid figure of a quote and its value. */
 export function quoteFault(quote: CapacityQuote): string | undefined {
-  return faultIn(QUOTE, quote)
+  return quote.fault ?? faultIn(QUOTE, quote)
 }
 
 /** Names the first invalid figure of a reservation and its value. */
@@ -141,7 +141,8 @@ function faultIn<T extends object>(checks: Checks<T>, values: T): string | undef
   return wrong && `${wrong[0]} is ${shown(values[wrong[0]])}`
 }
 
-function shown(value: unknown): string {
+/** A figure of a stranger, short enough for a sentence. */
+export function shown(value: unknown): string {
   const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? 'missing')
   return text.slice(0, SHOWN_MAX)
 }

@@ -1,3 +1,4 @@
+import { isInstant, quoteFault } from '../core/figures'
 import type { Failure } from '../core/failure'
 import type { ReservationOrder } from '../core/reservation/reservation'
 import { Gaps, isRecord, parserOf, putDocumentIfAbsent, putOnce, readDocument, type Parse } from './json'
@@ -83,11 +84,15 @@ export class Purchases {
 
 const parseMark = (intent: string): Parse<PurchaseMark> =>
   parserOf<PurchaseMark>('the mark of a purchase', (mark) => {
-    if (typeof mark.atMs !== 'number') return false
+    if (!isInstant(mark.atMs)) return false
     if (mark.kind === 'sealed') return true
     const { order, ownedBefore } = mark as Partial<Extract<PurchaseMark, { kind: 'sent' }>>
     return (
-      mark.kind === 'sent' && order?.intent === intent && isRecord(order.quote) && Array.isArray(ownedBefore)
+      mark.kind === 'sent' &&
+      order?.intent === intent &&
+      isRecord(order.quote) &&
+      quoteFault(order.quote) === undefined &&
+      Array.isArray(ownedBefore)
     )
   })
 

@@ -83,6 +83,8 @@ export interface CapacityQuote {
   readAtMs: number
   /** A remark for people. */
   note?: string
+  /** Why the provider's answer cannot be right, such as a fee that is no number. Such a quote is never bought. */
+  fault?: string
 }
 
 /** A reservation as the provider reports it. @experimental */

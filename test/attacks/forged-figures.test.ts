@@ -19,6 +19,7 @@ import { judgeCapacity } from '../../planner/reserving/judge'
 import { readJobCosts } from '../../storage/job-costs'
 import { layout } from '../../storage/layout'
 import { readBilling, readMachine } from '../../storage/machines'
+import { openPurchases, Purchases } from '../../storage/purchases'
 import { OFFER } from '../client/world'
 import { factsOf, hourlyOf, NOW_MS, ownedOf, quoteOf } from '../planner/reserving/facts'
 import type { ObjectStore } from '../../storage/store'
@@ -279,6 +280,29 @@ describe('a document of the store', () => {
       unreadable: [`${key}object`],
     })
   })
+
+  it.each(['upfrontMicro', 'count', 'startsAtMs', 'endsAtMs', 'atMs'])(
+    'with the mark of a purchase whose %s is forged is not read, and may stand for any purchase',
+    async (name) => {
+      const purchases = new Purchases(store, () => NOW_MS)
+      const order = {
+        intent: 'res-a',
+        send: 1,
+        deployment: 'dep',
+        owner: 'ada',
+        backend: 'ec2',
+        quote: quoteOf(),
+      }
+      const mark = { kind: 'sent', order, atMs: NOW_MS, ownedBefore: [] }
+      await store.put(layout.purchase('res-a', 1), JSON.stringify(mark))
+      expect(await purchases.read(order)).toEqual(mark)
+      for (const text of TEXTS) {
+        await put(layout.purchase('res-a', 1), mark, name, text)
+        await expect(purchases.read(order)).rejects.toThrow(/the mark of a purchase/)
+        expect([text, await openPurchases(store)]).toEqual([text, { sent: [], unreadable: ['res-a'] }])
+      }
+    },
+  )
 
   it.each(['priceMicroUsdPerHour', 'launchedAtMs'])(
     'with a machine whose %s is forged does not count',

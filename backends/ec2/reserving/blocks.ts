@@ -1,5 +1,6 @@
+import { shown } from '../../../core/figures'
 import type { CapacityQuote, CapacityRequest } from '../../../core/reservation/reservation'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
+import { DAY_MS, formatDuration, formatInstant, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { hoursOfDays, soldDays } from '../capacity/block-durations'
 import { offeringsIn, offeringUsableUntil, sellable, type OfferingsQuery } from '../capacity/offerings'
 import { parsePattern } from '../capacity/patterns'
@@ -32,8 +33,11 @@ export async function blockQuotes(
   )
   const readAtMs = host.deps.clock()
   return found
-    .flatMap((offering) => quoteOf(offering, { region: host.config.region, readAtMs }))
-    .filter(({ startsAtMs, usableUntilMs }) => usableUntilMs! - startsAtMs >= durationMs)
+    .map((offering) => quoteOf(offering, { region: host.config.region, readAtMs }))
+    .filter(
+      ({ startsAtMs, usableUntilMs, fault }) =>
+        fault !== undefined || usableUntilMs! - startsAtMs >= durationMs,
+    )
 }
 
 /**
@@ -87,32 +91,45 @@ function rangeOf(wish: CapacityRequest): Omit<OfferingsQuery, 'patterns' | 'days
   }
 }
 
-/** Returns the quote of a block or an extension; nothing if the fee is not a number, because it cannot be judged. */
+/** Returns the quote of a block or an extension. A fee that is no number counts as none, and is its fault. */
 function quoteOf(
   offering: BlockOffering & Partial<ExtensionOffering>,
   { region, readAtMs }: { region: string; readAtMs: number },
-): CapacityQuote[] {
+): CapacityQuote {
   const { id, reservation, type, count, zone, startsAtMs, endsAtMs, upfrontFee, currency } = offering
-  const upfrontMicro = microOf(upfrontFee)
-  if (upfrontMicro === undefined) return []
-  return [
-    {
-      id,
-      kind: 'prepaid',
-      type,
-      count,
-      region,
-      zone,
-      startsAtMs,
-      endsAtMs,
-      usableUntilMs: offeringUsableUntil(offering),
-      upfrontMicro,
-      perHourMicro: 0,
-      currency,
-      extends: reservation,
-      readAtMs,
-    },
-  ]
+  return {
+    id,
+    kind: 'prepaid',
+    type,
+    count,
+    region,
+    zone,
+    startsAtMs,
+    endsAtMs,
+    usableUntilMs: offeringUsableUntil(offering),
+    upfrontMicro: microOf(upfrontFee) ?? 0,
+    perHourMicro: 0,
+    currency,
+    extends: reservation,
+    readAtMs,
+    fault: faultOf(offering, readAtMs),
+  }
+}
+
+/** AWS gives dates and length to the minute. */
+const LENGTH_SLACK_MS = HOUR_MS
+
+/** Why an offering cannot be what is for sale. */
+function faultOf(
+  { startsAtMs, endsAtMs, lengthMs = 0, upfrontFee, currency }: BlockOffering,
+  readAtMs: number,
+): string | undefined {
+  if (microOf(upfrontFee) === undefined) return `its fee is ${shown(upfrontFee)}`
+  if (currency === '') return 'its fee has no currency'
+  if (startsAtMs < readAtMs - DAY_MS) return `it began ${formatInstant(startsAtMs)}`
+  if (lengthMs > 0 && Math.abs(endsAtMs - startsAtMs - lengthMs) > LENGTH_SLACK_MS)
+    return `it ends ${formatInstant(endsAtMs)}, and lasts ${formatDuration(lengthMs)}`
+  return undefined
 }
 
 /**
@@ -140,7 +157,8 @@ export async function offeringAnew(
   const same = answers
     .flat()
     .filter((one) => one.type === type && one.count === count && one.zone === zone && one.tenancy === TENANCY)
-    .flatMap((one) => quoteOf(one, { region: quote.region, readAtMs }))
+    .map((one) => quoteOf(one, { region: quote.region, readAtMs }))
+    .filter(({ fault }) => fault === undefined)
   const exact = same.filter((one) => hasTermsOf(one, quote))
   return (
     exact.find(({ id }) => id === quote.id) ??
@@ -194,7 +212,7 @@ export async function extensionQuotes(
   const { region } = host.config
   const readAtMs = host.deps.clock()
   return offerings
-    .flatMap((offering) => quoteOf(offering, { region, readAtMs }))
+    .map((offering) => quoteOf(offering, { region, readAtMs }))
     .filter(({ endsAtMs = 0 }) => endsAtMs <= (wish.latestEndAtMs ?? Infinity))
 }
 
@@ -224,7 +242,8 @@ export async function extensionAnew(
   const readAtMs = host.deps.clock()
   const same = offerings
     .filter(({ type, count, zone }) => type === quote.type && count === quote.count && zone === quote.zone)
-    .flatMap((one) => quoteOf(one, { region, readAtMs }))
+    .map((one) => quoteOf(one, { region, readAtMs }))
+    .filter(({ fault }) => fault === undefined)
     .filter((one) => hasTermsOf(one, quote))
   return same.find(({ id }) => id === quote.id) ?? same[0]
 }

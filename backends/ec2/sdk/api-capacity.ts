@@ -14,8 +14,11 @@ export interface BlockOffering {
   zone: string
   startsAtMs: number
   endsAtMs: number
+  /** Its length as AWS states it in addition to the dates; missing if it does not. */
+  lengthMs?: number
   /** Price of the whole block, paid at once. */
   upfrontFee: string
+  /** ISO 4217; empty if AWS gives none. */
   currency: string
   tenancy: string
   /** Type of UltraServer, for a block of UltraServers. */

@@ -124,15 +124,17 @@ async function countedMachines(ec2: EC2Client, signal: AbortSignal): Promise<Cou
 function offeringOf(told: CapacityBlockOffering): BlockOffering {
   const { CapacityBlockDurationHours: hours = 0, CapacityBlockDurationMinutes: minutes = 0 } = told
   const startsAtMs = told.StartDate?.getTime() ?? 0
+  const lengthMs = hours * HOUR_MS + minutes * MINUTE_MS
   return {
     id: told.CapacityBlockOfferingId ?? '',
     type: told.InstanceType ?? '',
     count: told.InstanceCount ?? 0,
     zone: told.AvailabilityZone ?? '',
     startsAtMs,
-    endsAtMs: told.EndDate?.getTime() ?? startsAtMs + hours * HOUR_MS + minutes * MINUTE_MS,
+    endsAtMs: told.EndDate?.getTime() ?? startsAtMs + lengthMs,
+    lengthMs,
     upfrontFee: told.UpfrontFee ?? '',
-    currency: told.CurrencyCode ?? 'USD',
+    currency: told.CurrencyCode ?? '',
     tenancy: told.Tenancy ?? 'default',
     ultraServerType: told.UltraserverType,
   }

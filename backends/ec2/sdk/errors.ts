@@ -44,10 +44,13 @@ export function awsError(error: unknown): AwsError {
   const name = textOf(thrown.name) ?? NAMELESS
   const system = textOf(thrown.code)
   const httpStatus = thrown.$metadata?.httpStatusCode
+  const own = textOf(thrown.message) ?? name
   const message =
     name === NAMELESS
       ? `AWS answered HTTP ${httpStatus} without an error code`
-      : (textOf(thrown.message) ?? name)
+      : isUnreadable(name, httpStatus)
+        ? `AWS sent an answer that cannot be read (${own.split('\n')[0]!.trim()})`
+        : own
   const remedy = signInRemedyOf(error)
   if (httpStatus !== undefined && !isNoAnswer(name, httpStatus)) {
     const code = codeOf(thrown, name)
@@ -72,7 +75,11 @@ const NAMELESS = 'UnknownError'
 
 /** A truncated answer has a status, but no usable content. */
 function isNoAnswer(name: string, httpStatus: number): boolean {
-  return name === NAMELESS || (httpStatus < 400 && name !== 'DryRunOperation')
+  return name === NAMELESS || isUnreadable(name, httpStatus)
+}
+
+function isUnreadable(name: string, httpStatus = 500): boolean {
+  return httpStatus < 400 && name !== 'DryRunOperation'
 }
 
 /** Returns the code of an error. Some answers name their shape instead of their code, or both. */

@@ -16,7 +16,7 @@ import {
   type CreateCapacityReservationCommandInput,
   type EC2Client,
 } from '@aws-sdk/client-ec2'
-import { SECOND_MS } from '../../../core/time/time'
+import { HOUR_MS, SECOND_MS } from '../../../core/time/time'
 import { AwsError, type Reservation } from './api'
 import type {
   BoughtExtension,
@@ -185,8 +185,9 @@ function extensionOfferingOf(told: CapacityBlockExtensionOffering, reservation: 
     zone: told.AvailabilityZone ?? '',
     startsAtMs: told.CapacityBlockExtensionStartDate?.getTime() ?? 0,
     endsAtMs: told.CapacityBlockExtensionEndDate?.getTime() ?? 0,
+    lengthMs: (told.CapacityBlockExtensionDurationHours ?? 0) * HOUR_MS,
     upfrontFee: told.UpfrontFee ?? '',
-    currency: told.CurrencyCode ?? 'USD',
+    currency: told.CurrencyCode ?? '',
     tenancy: told.Tenancy ?? 'default',
   }
 }
