@@ -53,6 +53,10 @@ class FileStore(Store):
         self._root = root
         self._is_marked = is_marked
         self._deployment: Optional[str] = None
+        self.heard: Callable[[int], None] = lambda _: None
+
+    def on_date(self, heard: Callable[[int], None]) -> None:
+        self.heard = heard
 
     def get(self, key: str) -> Optional[bytes]:
         return self._reading(key, _read)
@@ -277,6 +281,7 @@ class _FileUpload(Upload):
         try:
             os.fsync(self._descriptor)
             self._store._in_folder(self._target, lambda: _replace(self._temporary, self._target))
+            self._store.heard(int(os.fstat(self._descriptor).st_mtime * 1000))
         except OSError as error:
             raise self._store._error("write", self._target, error) from error
 

@@ -50,6 +50,12 @@ class FileStoreTest(FolderTest):
         self.assertEqual(self.store.folders("jobs/a/"), [])
         self.assertEqual(self.left_over(), [])
 
+    def test_hears_the_date_of_each_file_that_it_writes(self):
+        dates = []
+        self.store.on_date(dates.append)
+        self.store.put("a/b", b"1")
+        self.assertEqual(dates, [int(os.stat(self.at("a/b")).st_mtime * 1000)])
+
     def test_knows_a_refusal_from_an_absence(self):
         self.store.put("a/b", b"1")
         for number, kind in ((errno.EACCES, StoreRefused), (errno.EROFS, StoreRefused), (errno.EIO, StoreError), (errno.ESTALE, StoreError)):
