@@ -20,6 +20,9 @@ const POLL_KEPT_MS = 5 * MINUTE_MS
 /** A comparison of clocks must not delay a command for longer. */
 const COMPARISON_LIMIT_MS = 2 * SECOND_MS
 
+/** Longer than the server requires of a poll, which is over once it is seen. */
+const POLL_LIMIT_MS = 30 * SECOND_MS
+
 /** Pause between two looks for our own poll. */
 const LOOK_EVERY_MS = 50
 /** A queue without tasks and workers. */
@@ -113,8 +116,9 @@ export class DeploymentClock {
   async compareExactly(client: Asked & Pick<Client, 'withAbortSignal'>, namespace: string): Promise<void> {
     const asked = new AbortController()
     const name = { namespace, taskQueue: { name: CLOCK_QUEUE }, identity: `clock/${randomUUID()}` }
-    const poll = client.withAbortSignal(asked.signal, () =>
-      client.workflowService.pollActivityTaskQueue(name),
+    // The server refuses a poll without a deadline, or with a short one.
+    const poll = withLimit(client, POLL_LIMIT_MS, () =>
+      client.withAbortSignal(asked.signal, () => client.workflowService.pollActivityTaskQueue(name)),
     )
     let isPolling = true
     void poll.catch(() => undefined).then(() => (isPolling = false))

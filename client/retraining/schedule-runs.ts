@@ -199,6 +199,7 @@ export async function scheduleHistory(
 /** Stops new runs. The store has the pause too, so that it holds against a request to Temporal without the deployment's key. */
 export async function pauseSchedule(context: Context, name: string, note: string): Promise<void> {
   await checkSchedule(context, name)
+  await context.compareClocks()
   // Temporal first: it starts no run from then on, whatever happens to the store.
   await handleOf(await context.temporal(), name).pause(note)
   await putPause(context.store, name, pauseMark(context, 'paused'))
@@ -206,6 +207,7 @@ export async function pauseSchedule(context: Context, name: string, note: string
 
 export async function resumeSchedule(context: Context, name: string, note: string): Promise<void> {
   await currentOf(context, name)
+  await context.compareClocks()
   await putPause(context.store, name, pauseMark(context, 'resumed'))
   await handleOf(await context.temporal(), name).unpause(note)
 }
@@ -217,6 +219,7 @@ function pauseMark({ now, config }: Context, kind: PauseMark['kind']): PauseMark
 /** Starts a run now, outside the calendar. */
 export async function triggerSchedule(context: Context, name: string): Promise<void> {
   await currentOf(context, name)
+  await context.compareClocks()
   const handle = handleOf(await context.temporal(), name)
   await permitted(context, name, [{ kind: 'trigger' }], () => handle.trigger('ALLOW_ALL'))
 }

@@ -83,6 +83,7 @@ async function put(
   const { spec, secrets } = retrain
   const values = secretValues(context, secrets, RUNS)
   await checkSameDeployment(context, await context.temporal())
+  await context.compareClocks()
   const code = directory === null ? NO_CODE : await codeOf(store, directory, retrain.sample)
   try {
     const deployment = await deploymentForWriting(store)
@@ -182,6 +183,7 @@ export async function renewSecrets(
   const { input, revision: current } = await currentOf(context, name)
   if (input.secrets.length === 0) return { revision: current, secrets: [] }
   const values = secretValues(context, input.secrets, RUNS)
+  await context.compareClocks()
   const revision = await revise(context, { kind: 'secrets', input, values })
   await establish(context, revision)
   return { revision: revision.revision, secrets: input.secrets }
@@ -225,6 +227,7 @@ export async function backfill(
   { fromMs, toMs }: { fromMs: number; toMs: number },
 ): Promise<ScheduledRun[]> {
   const revision = await currentOf(context, name)
+  await context.compareClocks()
   const { spec } = revision.input
   const nowMs = context.now()
   const earliest = fromMs - spec.leadMs

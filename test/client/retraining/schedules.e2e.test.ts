@@ -22,10 +22,11 @@ import {
 } from '../../../client/retraining/schedules'
 import { CATCH_UP_MS } from '../../../core/retraining/schedule-dates'
 import { nextRuns } from '../../../core/retraining/run-dates'
-import { DAY_MS } from '../../../core/time/time'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../core/time/time'
 import { parseRetrainFile } from '../../../intake/retrain'
 import { layout } from '../../../storage/layout'
 import { openSecrets, readDeploymentKey, scheduleKey } from '../../../storage/secrets'
+import { readPauses, readPermits } from '../../../storage/schedule-permits'
 import { readRevisions } from '../../../storage/schedules'
 import { makeMarkedFolder } from '../../support/marked-store'
 import { freshNamespace } from '../../support/namespace'
@@ -161,6 +162,35 @@ describe('a retraining schedule in Temporal', () => {
       owner: 'ada',
       last: null,
     })
+  })
+
+  it.each([
+    ['ahead', 2 * HOUR_MS],
+    ['behind', -2 * HOUR_MS],
+  ])('is changed with dates of the server where the clock of the computer is 2 h %s', async (way, byMs) => {
+    const name = `clock-${way}`
+    const wrong = (): Context => new Context(context.config, () => Date.now() + byMs)
+    const acts: readonly ((at: Context) => Promise<unknown>)[] = [
+      (at) => createSchedule(at, submissionOf(name)),
+      (at) => pauseSchedule(at, name, 'audit'),
+      (at) => resumeSchedule(at, name, 'done'),
+      (at) => updateSchedule(at, submissionOf(name, 'every: month')),
+      (at) => renewSecrets(at, name),
+      (at) => triggerSchedule(at, name),
+    ]
+    for (const act of acts) {
+      const own = wrong()
+      await act(own)
+      await own.close()
+    }
+    const { store } = context
+    const marks = [
+      ...(await readPauses(store, name)),
+      ...(await readRevisions(store, name)),
+      ...(await readPermits(store, name)),
+    ]
+    expect(marks).toHaveLength(6)
+    for (const { atMs } of marks) expect(Math.abs(atMs - Date.now())).toBeLessThan(5 * MINUTE_MS)
   })
 
   it('makes up for a date of the past, and only for that', async () => {
