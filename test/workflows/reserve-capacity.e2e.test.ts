@@ -16,6 +16,7 @@ import {
 import type { CapacityRequest } from '../../core/reservation/reservation'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../core/time/time'
 import { Purchases } from '../../storage/purchases'
+import { Authentication } from '../../workers/authentication'
 import { readHolder, readReservationEntries } from '../../storage/reservations'
 import { putWebhook } from '../../storage/webhooks'
 import { RealClock } from '../backends/scripted/clock'
@@ -225,6 +226,28 @@ describe('a reservation', () => {
       expect(dear.purchases).toEqual([])
     }),
   )
+
+  it.each([
+    ['ahead', 2 * HOUR_MS],
+    ['behind', -2 * HOUR_MS],
+  ])('is approved, or rejected, by a client whose clock is 2 h %s', async (_, byMs) => {
+    for (const [update, state] of [
+      ['approve', 'scheduled'],
+      ['reject', 'rejected'],
+    ] as const) {
+      const market = marketWith({ payment: { kind: 'confirmed', afterMs: 0 } })
+      await inWorld({ market }, async (deployment) => {
+        const reservation = await reserve(deployment, { rule: {}, isHurried: false })
+        const { quote } = await until(reservation, 'awaiting-approval')
+        const wrong = new Authentication(TEST_KEY, () => Date.now() + byMs)
+        const client = wrong.client(at.client.connection, deployment.namespace)
+        const args: [object] = [{ by: 'ada', quote: quoteKey(quote!.quote) }]
+        await client.workflow.getHandle(reservation.workflowId).executeUpdate(update, { args })
+        await until(reservation, state)
+        expect(market.purchases).toHaveLength(update === 'approve' ? 1 : 0)
+      })()
+    }
+  })
 
   const lost = marketWith({ listsLagMs: 1_000 })
   lost.faults.add('reserve', { kind: 'loses-answer', hasEffect: true })
