@@ -1,4 +1,4 @@
-import { WorkflowNotFoundError, type Client } from '@temporalio/client'
+import { isGrpcServiceError, WorkflowNotFoundError, type Client } from '@temporalio/client'
 import type { Backend } from '../../backends/backend'
 import type { OrchestratorActivities } from '../../core/activities'
 import type { Beat } from '../../core/documents'
@@ -27,9 +27,12 @@ export function createDrainingActivities({
     // Through the client: that costs the job's history one event, while a workflow signal costs five.
     stopAttempt: async ({ jobId, attempt, request }) => {
       const handle = client.workflow.getHandle(attemptWorkflowId(jobId, attempt))
-      await handle.signal<[DrainRequest]>(DRAIN_SIGNAL, request).catch((error: unknown) => {
+      await handle.signal<[DrainRequest]>(DRAIN_SIGNAL, request).catch((error: Error): unknown => {
         // The attempt's result, or its loss, is on the way to the job.
-        if (!(error instanceof WorkflowNotFoundError)) throw error
+        if (error instanceof WorkflowNotFoundError) return undefined
+        // The server limits the signals of a workflow, which anybody who reaches it can send. A cancellation means the same to an attempt.
+        if (isSignalLimit(error)) return handle.cancel()
+        throw error
       })
     },
     drain: async ({ drain, isNext, ...at }) => {
@@ -39,6 +42,13 @@ export function createDrainingActivities({
     extend: async ({ limits, ...at }) => documentsOf(at).putLimits(limits),
   })
 }
+
+function isSignalLimit({ cause }: { cause?: unknown }): boolean {
+  return isGrpcServiceError(cause) && cause.code === INVALID_ARGUMENT && /signal/.test(cause.details)
+}
+
+/** https://grpc.io/docs/guides/status-codes/ */
+const INVALID_ARGUMENT = 3
 
 interface Deps {
   backend: Backend

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
-import { WorkflowNotFoundError, type Client } from '@temporalio/client'
+import { ServiceError, WorkflowNotFoundError, type Client } from '@temporalio/client'
 import { MockActivityEnvironment } from '@temporalio/testing'
 import { createDrainingActivities } from '../../../activities/machine/draining'
 import { sentId } from '../../../activities/sent-id'
@@ -27,6 +27,7 @@ async function told(answer: () => Promise<void>): Promise<{ workflowId: string; 
       calls.push({ workflowId, args })
       return answer()
     },
+    cancel: async () => void calls.push({ workflowId, args: ['cancel'] }),
   }))
   const input = { jobId: 'job-a', attempt: 2, request: REQUEST }
   await perform(draining({ workflow: { getHandle } }), 'stopAttempt', input)
@@ -50,6 +51,16 @@ describe('an attempt that is to stop', () => {
   it('need not be told once it is over', async () => {
     const over = new WorkflowNotFoundError('over', 'job/job-a/2', undefined)
     await expect(told(() => Promise.reject(over))).resolves.toHaveLength(1)
+  })
+
+  it('is cancelled if the server takes no more signals for it', async () => {
+    const details = 'exceeded workflow execution limit for signal events'
+    const refused = Object.assign(new Error(details), { code: 3, details, metadata: {} })
+    const full = new ServiceError('Failed to signal Workflow', { cause: refused })
+    expect((await told(() => Promise.reject(full))).map(({ args }) => args[0])).toEqual([
+      DRAIN_SIGNAL,
+      'cancel',
+    ])
   })
 
   it('is ended by the job itself if the server cannot be reached from here', async () => {
