@@ -4,7 +4,7 @@ import { HOUR_MS } from './time/time'
 export const STAMP_SLACK_MS = HOUR_MS
 
 /** Ids of messages with the times at which they were signed. */
-export type ReceivedIds = readonly (readonly [id: string, atMs: number])[]
+type ReceivedIds = readonly (readonly [id: string, atMs: number])[]
 
 /** What the next run of a workflow must know about messages. */
 export interface CarriedMessages {
@@ -61,7 +61,7 @@ export class Received {
   }
 }
 
-/** Whether a message was signed so long before the start of a run that it was sent to another one, unless a clock was set back. */
+/** Whether a message was signed more than the slack before the start of a run: it was sent to another one, unless a clock was set back. */
 export function isBeforeRun(atMs: number, runStartedAtMs: number): boolean {
   return atMs < runStartedAtMs - STAMP_SLACK_MS
 }

@@ -35,7 +35,7 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'Temporal client',
     tries: 'send updates and signals to a job',
-    keeps: 'unsigned ones are dropped',
+    keeps: 'unsigned ones dropped',
     proof: {
       file: STRANGERS,
       tests: 'a stranger who reaches the Temporal server stops, moves and changes no job',
@@ -43,7 +43,7 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'Temporal client',
-    tries: "replay a job's signed input under another id or type",
+    tries: 'replay a signed input under another id or type',
     keeps: 'the signature covers id, type and time',
     proof: {
       file: STRANGERS,
@@ -91,6 +91,15 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'Temporal client',
+    tries: 'use up the signals of an attempt',
+    keeps: 'its job cancels it',
+    proof: {
+      file: 'test/activities/machine/draining.test.ts',
+      tests: 'an attempt that is to stop is cancelled if the server takes no more signals',
+    },
+  },
+  {
+    from: 'Temporal client',
     tries: 'copy a signed result',
     keeps: 'it names the asker',
     proof: {
@@ -122,7 +131,7 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'local web page',
     tries: 'reach the Web UI by DNS rebinding or across origins',
-    keeps: 'loopback names and its own origin only',
+    keeps: 'loopback names and own origin only',
     proof: { file: 'test/cli/dev/temporal/ui-door.test.ts', tests: 'the door of the Web UI refuses' },
   },
   {
@@ -145,7 +154,7 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'another deployment',
-    tries: 'end or take over a machine with the same job id and host',
+    tries: 'end a machine with the same job id and host',
     keeps: 'their names carry the deployment',
     proof: {
       file: 'test/backends/local/two-deployments.test.ts',
@@ -154,7 +163,7 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'another deployment',
-    tries: 'end or take over a machine with the same job id and account',
+    tries: 'end a machine with the same job id and account',
     keeps: 'tags and tokens carry it',
     proof: {
       file: 'test/backends/two-deployments.test.ts',

@@ -6,6 +6,7 @@ import type * as blackouts from '../crashes/harnesses/blackouts'
 import type * as buying from '../crashes/harnesses/buying'
 import type * as chaos from '../chaos/harness'
 import type * as clocks from '../clocks/harness'
+import type * as dates from '../dates/harness'
 import type * as purchases from '../purchases/harness'
 import type * as quarters from '../quarters/harness'
 import type * as money from '../money/harness'
@@ -58,6 +59,10 @@ export const HARNESSES: Readonly<Record<string, { about: string; load: () => Any
   clocks: {
     about: 'Sets the wall clocks of a deployment with a job in every state.',
     load: () => (require('../clocks/harness') as typeof clocks).CLOCKS,
+  },
+  dates: {
+    about: 'Takes a part of a deployment away at the moment of a scheduled run.',
+    load: () => (require('../dates/harness') as typeof dates).DATES,
   },
   purchases: {
     about: 'Buys capacity while workers die, answers are lost and histories go back.',
