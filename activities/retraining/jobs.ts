@@ -15,6 +15,7 @@ import { putRecord, readRecords } from '../../storage/record'
 import { attemptKey, openSecrets, scheduleKey, sealSecrets, type SecretValues } from '../../storage/secrets'
 import { readRevisions } from '../../storage/schedules'
 import { noteSubmission } from '../../storage/submissions'
+import { isOfOthers } from '../../storage/workflow-origin'
 import type { RetrainingDeps } from './activities'
 
 /** Everything that a submission does before it starts the workflow. Repeating it gives the same job. */
@@ -51,14 +52,16 @@ export async function resultOf(
   return last?.kind === 'finished' ? last.data.result : null
 }
 
-/** Returns the end of a job whose workflow has closed. */
+/** Waits for the workflow of a job, and returns the end of the job. Somebody else's workflow with its id is not waited for. */
 export async function endOfJob(
   { client, store }: Pick<RetrainingDeps, 'client' | 'store'>,
   jobId: string,
   signal: AbortSignal,
 ): Promise<JobResult | null> {
+  const workflowId = jobWorkflowId(jobId)
+  if (await isOfOthers(client, { workflowId })) return resultOf({ store }, jobId)
   try {
-    const handle = client.workflow.getHandle(jobWorkflowId(jobId))
+    const handle = client.workflow.getHandle(workflowId)
     await client.withAbortSignal(signal, () => handle.result())
   } catch (error) {
     if (!(error instanceof WorkflowFailedError || error instanceof WorkflowNotFoundError)) throw error

@@ -300,7 +300,7 @@ describe('a job of a run', () => {
   it.each([
     [{ state: 'succeeded', message: 'Done.', costMicroUsd: 3 }, true, 'Done.', 'succeeded'],
     [{ state: 'failed', message: 'It broke.', costMicroUsd: 3 }, false, 'It broke.', 'failed'],
-    [null, false, 'It was terminated by hand.', 'failed'],
+    [null, false, 'It was terminated by hand, or somebody had taken its workflow id.', 'failed'],
   ])(
     'that an earlier history has started is followed to its end: %j',
     async (result, isSucceeded, message, state) => {

@@ -4,10 +4,19 @@ import { Client, type WorkflowHandle } from '@temporalio/client'
 import { troubleOf } from '../../client/job/workflow-state'
 import { microUsd } from '../../core/money/money'
 import { monthOf, type TreasuryState } from '../../core/money/treasury'
-import { attemptWorkflowId, ORCHESTRATOR_QUEUE, treasuryWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
+import {
+  attemptWorkflowId,
+  jobWorkflowId,
+  ORCHESTRATOR_QUEUE,
+  retrainScheduleId,
+  treasuryWorkflowId,
+  WORKFLOW_TYPES,
+} from '../../core/queues'
+import { readRuns } from '../../storage/schedules'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { SPOT, worldsOn, statusOf, type Deployment } from './harness'
 import { eventually, forReason, TEST_LIMIT_MS } from './looks'
+import { allowRun, inputOf, SCHEDULE } from './retraining'
 
 jest.setTimeout(TEST_LIMIT_MS)
 
@@ -78,6 +87,27 @@ describe('an id that somebody without the key has taken', () => {
       const job = await deployment.submit(BUDGET, { jobId: 'job-a' })
       await forReason(job, 'waiting-for-capacity')
       expect(await promisedIn(deployment)).toEqual(['job-a'])
+    }),
+  )
+
+  it.concurrent(
+    'ends a run of a schedule, which names it, if it is that of a job of the run',
+    inWorld({}, async (deployment) => {
+      const { client, store } = deployment
+      const today = new Date().toISOString().slice(0, 10).replaceAll('-', '')
+      await take(deployment, jobWorkflowId(`${SCHEDULE}-${today}-train`))
+      const run = await client.workflow.start(WORKFLOW_TYPES.retrain, {
+        workflowId: `${retrainScheduleId(SCHEDULE)}-by-hand`,
+        taskQueue: ORCHESTRATOR_QUEUE,
+        args: [await allowRun(deployment, inputOf())],
+      })
+      await run.result().catch(() => undefined)
+      const [recorded] = await readRuns(store, { schedule: SCHEDULE, count: 1 })
+      expect(recorded?.result).toMatchObject({
+        state: 'failed',
+        message: expect.stringMatching(/or somebody had taken its workflow id/),
+      })
+      expect(deployment.world.machines).toEqual([])
     }),
   )
 

@@ -111,6 +111,8 @@ function unbegun(run: RetrainRun, wish: PartRequest): PartEnd {
   return { jobId: runJobId(run.run, wish), isSucceeded: false, message: run.stop!.message }
 }
 
+const TAKEN = 'It was terminated by hand, or somebody had taken its workflow id.'
+
 /** Follows a job that a reset history of this run started, to its end, like a child of this one. */
 async function adopted(run: RetrainRun, jobId: string): Promise<PartEnd> {
   const scope = CancellationScope.current()
@@ -118,7 +120,7 @@ async function adopted(run: RetrainRun, jobId: string): Promise<PartEnd> {
     const cancel = (): Promise<void> => getExternalWorkflowHandle(jobWorkflowId(jobId)).cancel()
     scope.cancelRequested.catch(() => CancellationScope.nonCancellable(cancel)).catch(() => undefined)
     const result = await forever(() => awaited.endOfJob({ jobId }), run)
-    if (result === null) return { jobId, isSucceeded: false, message: 'It was terminated by hand.' }
+    if (result === null) return { jobId, isSucceeded: false, message: TAKEN }
     return { jobId, isSucceeded: result.state === 'succeeded', message: result.message, result }
   })
 }
