@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import type { WorkflowHandle } from '@temporalio/client'
+import { Client, type WorkflowHandle } from '@temporalio/client'
 import { without } from '../../core/defined'
 import { RETRY_SIGNAL } from '../../core/messages'
 import { microUsd } from '../../core/money/money'
-import { ORCHESTRATOR_QUEUE, reservationWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
+import { buyerWorkflowId, ORCHESTRATOR_QUEUE, reservationWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
 import {
   quoteKey,
   RESERVATION_QUERY,
@@ -248,6 +248,28 @@ describe('a reservation', () => {
       })()
     }
   })
+
+  const taken = marketWith({ payment: { kind: 'confirmed', afterMs: 0 } })
+  it.concurrent(
+    'names who has the id of its buyer, and is bought once that workflow is terminated',
+    inWorld({ market: taken }, async (deployment) => {
+      const { client, namespace, world } = deployment
+      const stranger = new Client({ connection: client.connection, namespace })
+      const workflowId = buyerWorkflowId({ backend: world.name, account: 'account-1', region: 'r' })
+      const buyer = await stranger.workflow.start('stranger', { workflowId, taskQueue: 'nowhere' })
+      const reservation = await reserve(deployment)
+      await eventually(
+        async () =>
+          (await statusOf(reservation)).trouble?.endsWith(
+            `workflow terminate --workflow-id ${workflowId}.`,
+          ) === true,
+      )
+      expect(taken.purchases).toEqual([])
+      await buyer.terminate()
+      await until(reservation, 'scheduled')
+      expect(taken.purchases).toHaveLength(1)
+    }),
+  )
 
   const lost = marketWith({ listsLagMs: 1_000 })
   lost.faults.add('reserve', { kind: 'loses-answer', hasEffect: true })

@@ -21,8 +21,8 @@ function buyerPauseMs(tries: number): number {
   return tries < 300 ? 10 * MINUTE_MS : 6 * HOUR_MS
 }
 
-/** Ten minutes: most purchases are made or refused within seconds. */
-const TRIES_UNTOLD = 30
+/** Two minutes: most purchases are made or refused within seconds. */
+const TRIES_UNTOLD = 6
 
 /** Its end loses no purchase: the next one finds the mark. */
 function busy(workflowId: string): Failure {
