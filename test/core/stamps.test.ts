@@ -157,3 +157,75 @@ describe('a signal that is dated before its run', () => {
     expect(signalProblem(stamp, run)).toMatch(/second time/)
   })
 })
+
+describe('the interceptors of a client', () => {
+  const { workflow, schedule, activity } = stampingInterceptors(
+    () => NOW_MS,
+    () => 'made',
+  )
+  const seen = <I>(input: I): Promise<I> => Promise.resolve(input)
+
+  it('name the deployment whose work an activity outside any workflow is', async () => {
+    const { activity: ours } = stampingInterceptors(
+      () => NOW_MS,
+      () => 'made',
+      async () => 'dep-0123456789',
+    )
+    expect(await ours[0].start({ activityType: 'previewPlan', options: {} }, seen)).toMatchObject({
+      options: { args: [{ crucibleStamp: { kind: 'activity', deployment: 'dep-0123456789' } }] },
+    })
+  })
+
+  it('stamp starts, signals, updates, schedules and activities', async () => {
+    const start = { workflowType: 'job', options: { args: [1] } }
+    expect(await workflow[0].startWithDetails(start, seen)).toMatchObject({
+      options: { args: [1, { crucibleStamp: { kind: 'start', name: 'job', atMs: NOW_MS } }] },
+    })
+    expect(await workflow[0].signal({ signalName: 'drain', args: [] }, seen)).toMatchObject({
+      args: [{ crucibleStamp: { kind: 'signal', name: 'drain', id: 'made', atMs: NOW_MS } }],
+    })
+    expect(await activity[0].start({ activityType: 'offers', options: {} }, seen)).toMatchObject({
+      options: { args: [{ crucibleStamp: { kind: 'activity', name: 'offers' } }] },
+    })
+    const creation = { options: { action: { workflowType: 'garbageCollection', args: [{}] } } }
+    expect(await schedule[0].create(creation, seen)).toMatchObject({
+      options: { action: { args: [{}, { crucibleStamp: { kind: 'schedule', name: 'garbageCollection' } }] } },
+    })
+  })
+
+  it('stamp what has no arguments of its own: the stamp is then the only one', async () => {
+    const only = (stamp: Stamp): object => ({ args: [{ crucibleStamp: stamp }] })
+    expect(await workflow[0].startWithDetails({ workflowType: 'job', options: {} }, seen)).toMatchObject({
+      options: only({ kind: 'start', name: 'job', atMs: NOW_MS }),
+    })
+    const creation = { options: { action: { workflowType: 'garbageCollection' } } }
+    expect(await schedule[0].create(creation, seen)).toMatchObject({
+      options: { action: only({ kind: 'schedule', name: 'garbageCollection' }) },
+    })
+    const promise = {
+      workflowType: 'treasury',
+      workflowStartOptions: {},
+      updateName: 'promise',
+      updateArgs: [],
+      updateOptions: {},
+    }
+    expect(await workflow[0].startUpdateWithStart(promise, seen)).toMatchObject({
+      workflowStartOptions: only({ kind: 'start', name: 'treasury', atMs: NOW_MS }),
+      updateOptions: { updateId: 'made' },
+      updateArgs: [{ crucibleStamp: { kind: 'update', name: 'promise', updateId: 'made', atMs: NOW_MS } }],
+    })
+  })
+
+  it('give an update that has no id one, and sign that', async () => {
+    const update = { updateName: 'migrate', args: [], options: {} }
+    expect(await workflow[0].startUpdate(update, seen)).toMatchObject({
+      options: { updateId: 'made' },
+      args: [{ crucibleStamp: { kind: 'update', name: 'migrate', updateId: 'made', atMs: NOW_MS } }],
+    })
+    const own = await workflow[0].startUpdate({ ...update, options: { updateId: 'own' } }, seen)
+    expect(own).toMatchObject({
+      options: { updateId: 'own' },
+      args: [{ crucibleStamp: { updateId: 'own' } }],
+    })
+  })
+})
