@@ -14,6 +14,7 @@ import { Purchases } from '../../../storage/purchases'
 import { FileStore } from '../../../storage/file-store'
 import { layout } from '../../../storage/layout'
 import { putRecord } from '../../../storage/record'
+import { quoteOf } from '../../planner/reserving/facts'
 import { testFolder } from '../../support/folders'
 import { partialEntry } from '../../support/record'
 
@@ -224,7 +225,7 @@ describe('what a job that was ended by hand has spent of its promise', () => {
 describe('money that was promised for a purchase', () => {
   const PURCHASE = { reservationId: 'res-1', send: 1 }
   const ID = reservationBudgetId('res-1', 1)
-  const order = { intent: 'res-1', send: 1, quote: {} } as ReservationOrder
+  const order = { intent: 'res-1', send: 1, quote: quoteOf() } as ReservationOrder
 
   it('is free again where it was never sent, and from then on it cannot be', async () => {
     const month = new EndedByHand([ID])
