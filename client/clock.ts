@@ -48,7 +48,7 @@ async function pollsOf(
   })
   return (pollers ?? []).map(({ identity, lastAccessTime }) => ({
     identity: identity ?? '',
-    atMs: Number(lastAccessTime?.seconds ?? 0) * SECOND_MS,
+    atMs: Number(lastAccessTime?.seconds ?? 0) * SECOND_MS + Math.floor((lastAccessTime?.nanos ?? 0) / 1e6),
   }))
 }
 

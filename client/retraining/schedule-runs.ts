@@ -199,9 +199,9 @@ export async function scheduleHistory(
 /** Stops new runs. The store has the pause too, so that it holds against a request to Temporal without the deployment's key. */
 export async function pauseSchedule(context: Context, name: string, note: string): Promise<void> {
   await checkSchedule(context, name)
-  await context.compareClocks()
   // Temporal first: it starts no run from then on, whatever happens to the store.
   await handleOf(await context.temporal(), name).pause(note)
+  await context.compareClocks()
   await putPause(context.store, name, pauseMark(context, 'paused'))
 }
 

@@ -216,6 +216,8 @@ function serverOf(): Client {
   const isOpen = (id: string): boolean => id === `reservation/${RESERVATION}` && isReservationOpen
   return {
     withDeadline: (_untilMs: number, call: () => unknown) => call(),
+    withAbortSignal: (_signal: AbortSignal, call: () => unknown) => call(),
+    workflowService: { pollActivityTaskQueue: async () => ({}), describeTaskQueue: async () => ({}) },
     activity: { execute: () => Promise.reject(new Error('no worker')) },
     schedule: {
       getHandle: (id: string) => ({
