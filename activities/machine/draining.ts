@@ -44,7 +44,7 @@ export function createDrainingActivities({
 }
 
 function isSignalLimit({ cause }: { cause?: unknown }): boolean {
-  return isGrpcServiceError(cause) && cause.code === INVALID_ARGUMENT && /signal/.test(cause.details)
+  return isGrpcServiceError(cause) && Number(cause.code) === INVALID_ARGUMENT && /signal/.test(cause.details)
 }
 
 /** https://grpc.io/docs/guides/status-codes/ */
