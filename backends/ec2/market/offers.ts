@@ -102,10 +102,7 @@ export async function offers(
       const facts = reservedFacts(host, reservation, {
         type,
         price: onDemand(type.name),
-        besideMicroUsdPerHour: besidePrice(
-          { disk, subnet: subnets.get(reservation.zone) },
-          diskPrices.rates,
-        ),
+        besideMicroUsdPerHour: besidePrice({ disk, subnet: subnets.get(reservation.zone) }, diskPrices.rates),
         readAtMs: reserved!.readAtMs,
       })
       if (facts === undefined) continue
