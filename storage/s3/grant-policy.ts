@@ -18,8 +18,9 @@ export function grantPolicy(
   { jobId, attempt }: { jobId: string; attempt: number },
 ): { Version: string; Statement: object[] } {
   const { name: ownPartition, dnsSuffix } = partitionOf(place.region ?? '')
-  // AWS has more endpoints, such as those of private networks.
-  const isAws = place.endpoint === undefined || new URL(place.endpoint).hostname.endsWith(`.${dnsSuffix}`)
+  // AWS has more endpoints, such as those of private networks. A load balancer there may have another vendor's server behind it.
+  const host = new URL(place.endpoint ?? `https://s3.${dnsSuffix}`).hostname
+  const isAws = /(?:^|\.)s3[.-]/.test(host) && host.endsWith(`.${dnsSuffix}`)
   // Other servers write the ARNs of the public cloud.
   const name = isAws ? ownPartition : PUBLIC_PARTITION
   const bucket = `arn:${name}:s3:::${place.bucket}`

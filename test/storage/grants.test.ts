@@ -121,6 +121,7 @@ describe('a grant', () => {
     const inPrivate = policyOf({ region: 'eusc-de-east-1', endpoint })
     expect(inPrivate).toContain('"kms:GenerateDataKey"')
     expect(inPrivate).toContain('arn:aws-eusc:s3:::b')
-    expect(policyOf({ endpoint: 'http://127.0.0.1:7070' })).not.toContain('kms:')
+    for (const host of ['127.0.0.1:7070', 'minio-1.elb.us-east-1.amazonaws.com', 's3.amazonaws.com.evil.org'])
+      expect(policyOf({ region: 'us-east-1', endpoint: `http://${host}` })).not.toContain('kms:')
   })
 })
