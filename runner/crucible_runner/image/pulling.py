@@ -22,6 +22,8 @@ from .ecr import Login
 PATIENCE_MS = 10 * 60_000
 _TELL_MS = 30_000
 _LINES_KEPT = 20
+# The engine repeats what a registry says; longer lines count as several.
+_LINE_BYTES = 4_096
 
 # Docker reports no error codes; these are the messages of Docker, registries and containerd.
 _DENIED = re.compile(
@@ -156,7 +158,7 @@ class Puller:
         return Said(process.wait(), lines)
 
     def _read(self, process: "subprocess.Popen[bytes]", lines: List[str]) -> None:
-        for raw in process.stdout:
+        for raw in iter(lambda: process.stdout.readline(_LINE_BYTES), b""):
             line = raw.decode("utf-8", "replace").strip()
             layer, digest = _LAYER.fullmatch(line), _DIGEST.fullmatch(line)
             if layer is not None:

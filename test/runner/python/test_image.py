@@ -73,6 +73,12 @@ class PullTest(DockerTest):
     def test_the_name_of_an_image_says_nothing(self):
         self.assertEqual(self.reason("i/o timeout for access-denied:403", image="access-denied:403"), "registry")
 
+    def test_a_registry_that_talks_without_end_fills_no_memory(self):
+        self.says("error", before="head -c 20000000 /dev/zero | tr '\\0' x; printf ' denied'")
+        with self.assertRaises(Failed) as caught:
+            self.pull()
+        self.assertLess(len(str(caught.exception)), 5_000)
+
     def test_a_full_disk_is_one(self):
         words = "failed to register layer: write /usr/lib/libcudnn.so: no space left on device"
         self.assertEqual(self.reason(words), "disk-full")
