@@ -27,9 +27,10 @@ export class AttemptDocuments {
     private readonly now: () => number,
   ) {}
 
-  async putOrder(order: RunnerOrder): Promise<void> {
+  /** False if there is one already. */
+  async putOrder(order: RunnerOrder): Promise<boolean> {
     const issued: IssuedRunnerOrder = { ...order, issuedAtMs: this.now() }
-    await putDocumentIfAbsent(this.store, layout.order(this.at.jobId, this.at.attempt), issued)
+    return putDocumentIfAbsent(this.store, layout.order(this.at.jobId, this.at.attempt), issued)
   }
 
   /** Returns the order; throws a `StoreError` for a damaged one. */

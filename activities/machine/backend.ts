@@ -16,7 +16,7 @@ import type { Order } from '../../core/job/plan'
 import { Ages } from '../../core/time/ages'
 import { formatDuration, MINUTE_MS } from '../../core/time/time'
 import { leaseMsWithin } from '../../planner/policy/liveness'
-import { putRecord } from '../../storage/record'
+import { putRecord, readRecords } from '../../storage/record'
 import { answerOf } from '../plan/asking'
 import { sent } from '../plan/sent-answer'
 import { findMachine } from './backend-machines'
@@ -98,10 +98,11 @@ async function launch(deps: Deps, input: LaunchInput, signal: AbortSignal): Prom
   if (await isTooLate(deps, order, documents)) return { kind: 'unconfirmed', findAfterMs: 0 }
   // The turn comes before any document, so that times counted from the order do not run while it waits.
   await launchPace?.turn(signal)
-  await documents.putOrder({ ...order.runner, leaseMs: await firstLeaseMs(deps, input) })
+  const isFirst = await documents.putOrder({ ...order.runner, leaseMs: await firstLeaseMs(deps, input) })
   // The launch may have been called off in its line: the withdrawal of an order puts this document first, and then looks for the order.
   if (launchPace !== undefined && (await documents.isToldToStop()))
     return { kind: 'refused', failure: CALLED_OFF }
+  if (!isFirst && (await isSettled(deps, input))) return { kind: 'refused', failure: OVER }
   await putRecord(store, order.jobId, {
     seq: input.recordSeq,
     atMs: now(),
@@ -117,6 +118,18 @@ async function launch(deps: Deps, input: LaunchInput, signal: AbortSignal): Prom
 }
 
 const CALLED_OFF: Failure = { class: 'transient', message: 'The order was cancelled before it was sent.' }
+
+const OVER: Failure = { class: 'transient', message: 'The attempt of this order is over.' }
+
+/**
+ * Whether a reset workflow repeats the order of an attempt that is over. Providers forget tokens, and would then sell another machine; without
+ * tokens, the settlement has sealed the sends.
+ */
+async function isSettled({ backend, store }: Deps, { order, recordSeq }: LaunchInput): Promise<boolean> {
+  if (backend.capabilities.idempotency !== 'token') return false
+  const later = await readRecords(store, order.jobId, { afterSeq: recordSeq })
+  return later.some(({ kind, attempt }) => kind === 'settled' && attempt === order.attempt)
+}
 
 /** Delays later launches after a throttled one. */
 async function slowingDown(

@@ -3,12 +3,12 @@ import { received } from '../../../activities/plan/sent-answer'
 import type { GrantSource } from '../../../activities/watch/grants'
 import type { Backend } from '../../../backends/backend'
 import { BackendError } from '../../../backends/errors'
-import type { LaunchInput } from '../../../core/activities'
+import type { LaunchInput, Settlement } from '../../../core/activities'
 import type { Claim, Drain, RunnerOrder } from '../../../core/documents'
 import type { MachineHandle } from '../../../core/handle'
 import type { Order } from '../../../core/job/plan'
 import { layout } from '../../../storage/layout'
-import { readRecords } from '../../../storage/record'
+import { putRecord, readRecords } from '../../../storage/record'
 import type { Capabilities } from '../../../core/capabilities'
 import { detailed, OFFERS } from '../../planner/many-offers'
 import { until } from '../../support/until'
@@ -104,6 +104,17 @@ describe('launch', () => {
     const first = await launch(from)
     expect(await launch(from, 2)).toEqual(first)
     expect(place.world.machines).toHaveLength(1)
+  })
+
+  it('buys nothing for an attempt that is over, as when its workflow was reset', async () => {
+    const from = input()
+    await launch(from)
+    const end = { kind: 'succeeded' } as const
+    const settlement: Settlement = { end, handle: null, costMicroUsd: 0, artifacts: [], phases: [] }
+    const entry = { seq: 4, atMs: 1, attempt: 1, summary: '', data: settlement }
+    await putRecord(place.store, from.order.jobId, { ...entry, kind: 'settled' })
+    expect(await launch(from)).toMatchObject({ kind: 'refused', failure: { class: 'transient' } })
+    expect(place.world.callsOf('launch')).toHaveLength(1)
   })
 
   it('is not sent again where it would buy a second machine: it is looked for', async () => {
