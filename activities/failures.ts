@@ -32,20 +32,22 @@ function toApplicationFailure(
   const failure = classify(error)
   return ApplicationFailure.create({
     ...carrying(failure),
-    nonRetryable:
-      failure.code === CODES.noPutIfAbsent || (!isPersistent && !RETRIED_IN_PLACE.includes(failure.class)),
+    nonRetryable: isFinal(failure.code) || (!isPersistent && !RETRIED_IN_PLACE.includes(failure.class)),
     // Waiting for a slow step is not worth a warning.
     category: failure.class === 'transient' && failure.retryAfterMs !== undefined ? 'BENIGN' : undefined,
     cause: error instanceof Error ? error : undefined,
   })
 }
 
+const isFinal = (code: string | undefined): boolean =>
+  code === CODES.noPutIfAbsent || code === CODES.otherHistory
+
 function classify(error: unknown): Failure {
   if (!(error instanceof StoreError)) return failureOf(error)
   // Such an activity is retried even if only a person can fix the cause, such as a read-only store, because the cause is unrelated to the
   // job.
   return {
-    class: error.code === CODES.noPutIfAbsent ? 'invalid' : 'transient',
+    class: isFinal(error.code) ? 'invalid' : 'transient',
     message: error.message,
     code: error.code,
   }

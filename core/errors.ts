@@ -63,6 +63,8 @@ export const CODES = {
   foreignStore: 'FOREIGN_STORE',
   /** A store lets two writers create one key: it must not be used. */
   noPutIfAbsent: 'NO_PUT_IF_ABSENT',
+  /** A job's record has another step under the same number: a reset of its workflow has led to other steps. */
+  otherHistory: 'OTHER_HISTORY',
   /**
    * Code of a `capacity` failure of a backend that counts its places exactly: another job took the place first. The order has priority for
    * the next place, so it is sent again.

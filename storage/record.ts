@@ -10,7 +10,7 @@ export const RESOLVED_SEQ = 1
 
 /**
  * Puts an entry on the job's record, once. Returns the stored entry: an earlier one when a repeated activity had put it before. The stored
- * entry is authoritative.
+ * entry is authoritative. Throws a `StoreError` with the code `OTHER_HISTORY` for the number of another step, such as one after which the job ended.
  */
 export async function putRecord<Kind extends RecordKind>(
   store: ObjectStore,
@@ -18,8 +18,15 @@ export async function putRecord<Kind extends RecordKind>(
   entry: RecordEntryOf<Kind>,
 ): Promise<RecordEntryOf<Kind>> {
   const key = layout.record(jobId, entry.seq)
-  // Each number is one step of the job, so an earlier entry with it has the same kind.
-  return putOnce(store, key, entry, (text) => parseEntry(text, key) as RecordEntryOf<Kind>)
+  const stored = await putOnce(store, key, entry, (text) => parseEntry(text, key) as RecordEntryOf<Kind>)
+  if (stepOf(stored.kind) === stepOf(entry.kind)) return stored
+  const message = `Step ${entry.seq} of ${jobId} was "${stored.kind}", not "${entry.kind}": its workflow was reset, and took other steps since.`
+  throw new StoreError(message, { isTransient: false, code: CODES.otherHistory })
+}
+
+/** A plan finds a place or not. */
+function stepOf(kind: RecordKind): RecordKind {
+  return kind === 'waiting' ? 'planned' : kind
 }
 
 /** Entries by their keys. They never change, so who looks again reads only the new ones. */

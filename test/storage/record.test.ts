@@ -35,6 +35,13 @@ describe('the record of a job', () => {
     expect(await readRecords(store, 'job-none')).toEqual([])
   })
 
+  it('takes no other step under the number of an earlier one', async () => {
+    await putRecord(store, 'job-a', partialEntry({ ...entry(4, 'over'), kind: 'finished', data: {} }))
+    await expect(putRecord(store, 'job-a', entry(4, 'first'))).rejects.toMatchObject({
+      code: 'OTHER_HISTORY',
+    })
+  })
+
   it('is read again without what is known of it', async () => {
     await putRecord(store, 'job-a', entry(1, 'first'))
     const known: RecordCache = new Map()

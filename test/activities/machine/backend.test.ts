@@ -11,6 +11,7 @@ import { layout } from '../../../storage/layout'
 import { putRecord, readRecords } from '../../../storage/record'
 import type { Capabilities } from '../../../core/capabilities'
 import { detailed, OFFERS } from '../../planner/many-offers'
+import { partialEntry } from '../../support/record'
 import { until } from '../../support/until'
 import { perform, Place, QUICK, surroundings } from '../place'
 
@@ -115,6 +116,15 @@ describe('launch', () => {
     await putRecord(place.store, from.order.jobId, { ...entry, kind: 'settled' })
     expect(await launch(from)).toMatchObject({ kind: 'refused', failure: { class: 'transient' } })
     expect(place.world.callsOf('launch')).toHaveLength(1)
+  })
+
+  it('buys nothing for a job that ended before this step, as when a reset forgot that it was cancelled', async () => {
+    const from = input()
+    const data = { id: from.order.jobId }
+    const entry = partialEntry({ seq: 3, atMs: 1, kind: 'finished', summary: '', data })
+    await putRecord(place.store, from.order.jobId, entry)
+    await expect(launch(from)).rejects.toMatchObject({ type: 'invalid', nonRetryable: true })
+    expect(place.world.callsOf('launch')).toEqual([])
   })
 
   it('is not sent again where it would buy a second machine: it is looked for', async () => {
