@@ -1,27 +1,36 @@
 /**
  * Interceptors for a Temporal client that stamp its messages. They match the SDK's types structurally, because `core/` may not import them.
  */
+import { defined } from './defined'
 import { stamped, type Stamp } from './stamps'
 
 interface Options {
   args?: readonly unknown[] | unknown[]
 }
+interface StartOptions extends Options {
+  workflowId: string
+}
 interface Start {
   workflowType: string
-  options: Options
+  options: StartOptions
+}
+interface Receiver {
+  workflowId?: string | null
 }
 interface Signal {
+  workflowExecution: Receiver
   signalName: string
   args: unknown[]
 }
 interface Update {
+  workflowExecution: Receiver
   updateName: string
   args: unknown[]
   options: { updateId?: string }
 }
 interface UpdateWithStart {
   workflowType: string
-  workflowStartOptions: Options
+  workflowStartOptions: StartOptions
   updateName: string
   updateArgs: unknown[]
   updateOptions: { updateId?: string }
@@ -69,28 +78,39 @@ export function stampingInterceptors(
     ...options,
     args: stamped(options.args ?? [], { kind: 'start', name, atMs: now() }),
   })
-  const updateOf = (name: string, updateId: string): Stamp => ({
+  const updateOf = (name: string, updateId: string, { workflowId }: Receiver): Stamp => ({
     kind: 'update',
     name,
     updateId,
     atMs: now(),
+    ...defined({ to: workflowId ?? undefined }),
   })
-  const signalOf = (name: string): Stamp => ({ kind: 'signal', name, id: makeId(), atMs: now() })
+  const signalOf = (name: string, { workflowId }: Receiver): Stamp => ({
+    kind: 'signal',
+    name,
+    id: makeId(),
+    atMs: now(),
+    ...defined({ to: workflowId ?? undefined }),
+  })
   return {
     workflow: [
       {
         startWithDetails: (input, next) =>
           next({ ...input, options: withStart(input.options, input.workflowType) }),
-        signal: (input, next) => next({ ...input, args: stamped(input.args, signalOf(input.signalName)) }),
+        signal: (input, next) =>
+          next({
+            ...input,
+            args: stamped(input.args, signalOf(input.signalName, input.workflowExecution)),
+          }),
         signalWithStart: (input, next) =>
           next({
             ...input,
             options: withStart(input.options, input.workflowType),
-            signalArgs: stamped(input.signalArgs, signalOf(input.signalName)),
+            signalArgs: stamped(input.signalArgs, signalOf(input.signalName, input.options)),
           }),
         startUpdate: (input, next) => {
           const updateId = input.options.updateId ?? makeId()
-          const args = stamped(input.args, updateOf(input.updateName, updateId))
+          const args = stamped(input.args, updateOf(input.updateName, updateId, input.workflowExecution))
           return next({ ...input, args, options: { ...input.options, updateId } })
         },
         startUpdateWithStart: (input, next) => {
@@ -98,7 +118,10 @@ export function stampingInterceptors(
           return next({
             ...input,
             workflowStartOptions: withStart(input.workflowStartOptions, input.workflowType),
-            updateArgs: stamped(input.updateArgs, updateOf(input.updateName, updateId)),
+            updateArgs: stamped(
+              input.updateArgs,
+              updateOf(input.updateName, updateId, input.workflowStartOptions),
+            ),
             updateOptions: { ...input.updateOptions, updateId },
           })
         },

@@ -14,9 +14,10 @@ export type Stamp =
   | { kind: 'child'; name: string; run: string; asks?: string }
   /** A workflow continues as new; `run` is the run that ends, with the messages that it and earlier ones have received. */
   | ({ kind: 'continue'; name: string; run: string; asks?: string } & CarriedMessages)
-  /** A client or a workflow sends a signal. Signals of Crucible 0.1.0 have neither an id nor a time. */
-  | { kind: 'signal'; name: string; id?: string; atMs?: number }
-  | { kind: 'update'; name: string; updateId: string; atMs: number }
+  /** A client or a workflow sends a signal. Signals of Crucible 0.1.0 have neither an id nor a time, and no `to`. */
+  | { kind: 'signal'; name: string; id?: string; atMs?: number; to?: string }
+  /** `to` is the id of the workflow: the signature leaves out its date, which runs of one schedule have. Missing in those of 0.1.0. */
+  | { kind: 'update'; name: string; updateId: string; atMs: number; to?: string }
   /**
    * `run` is that of the workflow that schedules the activity; missing for an activity outside any workflow. `deployment` owns the work;
    * missing if the workflow does not know it. `asks` names the history that gets the result, which repeats it (`answering`).
@@ -106,6 +107,7 @@ export function startProblem(stamp: Stamp | undefined, run: RunOrigin): string |
 
 /** The run that a message reaches. */
 interface ReceivingRun {
+  workflowId: string
   runStartedAtMs: number
   received: Pick<Received, 'has' | 'isFromEarlierRun' | 'isForgotten'>
 }
@@ -114,6 +116,7 @@ export function signalProblem(
   stamp: Stamp | undefined,
   {
     name,
+    workflowId,
     runStartedAtMs,
     received,
     mayBeOld,
@@ -125,7 +128,8 @@ export function signalProblem(
 ): string | undefined {
   if (stamp === undefined) return UNSTAMPED
   if (stamp.kind !== 'signal' || stamp.name !== name) return `it was signed as ${wordsOf(stamp)}`
-  const { id, atMs } = stamp
+  const { id, atMs, to = workflowId } = stamp
+  if (to !== workflowId) return FOR_ANOTHER
   if (id === undefined || atMs === undefined) return undefined
   if (received.has(id) || received.isForgotten(atMs, runStartedAtMs)) return SENT_AGAIN
   return isBeforeRun(atMs, runStartedAtMs) && !mayBeOld(id) ? SENT_AGAIN : undefined
@@ -137,12 +141,14 @@ export function updateProblem(
 ): string | undefined {
   if (stamp === undefined) return UNSTAMPED
   if (stamp.kind !== 'update' || stamp.name !== update.name) return `it was signed as ${wordsOf(stamp)}`
-  const { updateId, runStartedAtMs, received } = update
+  const { workflowId, updateId, runStartedAtMs, received } = update
+  if ((stamp.to ?? workflowId) !== workflowId) return FOR_ANOTHER
   if (stamp.updateId !== updateId || received.isForgotten(stamp.atMs, runStartedAtMs)) return SENT_AGAIN
   // The server answers a repeated id from memory, but only within one run.
   return received.isFromEarlierRun(updateId) ? SENT_AGAIN : undefined
 }
 
+const FOR_ANOTHER = 'it was signed for another workflow'
 const SENT_AGAIN = "it was sent a second time, or the sender's clock is skewed"
 
 export function activityProblem(

@@ -136,8 +136,13 @@ const inboundOf = (origin: Origin): WorkflowInboundCallsInterceptor => ({
   },
 })
 
-function receiving({ received }: Origin): { runStartedAtMs: number; received: Received } {
-  return { runStartedAtMs: workflowInfo().startTime.getTime(), received }
+function receiving({ received }: Origin): {
+  workflowId: string
+  runStartedAtMs: number
+  received: Received
+} {
+  const { workflowId, startTime } = workflowInfo()
+  return { workflowId, runStartedAtMs: startTime.getTime(), received }
 }
 
 /** Whether this history takes a signal that is dated before its run: older versions took only those of the run that started it. */
@@ -229,7 +234,9 @@ const outboundOf = (origin: Origin): WorkflowOutboundCallsInterceptor => ({
   signalWorkflow(input, next) {
     origin.signalsSent += 1
     const id = `${workflowInfo().runId}/${origin.signalsSent}`
-    const stamp: Stamp = { kind: 'signal', name: input.signalName, id, atMs: Date.now() }
+    const { signalName: name, target } = input
+    const to = target.type === 'child' ? target.childWorkflowId : target.workflowExecution.workflowId!
+    const stamp: Stamp = { kind: 'signal', name, id, atMs: Date.now(), to }
     return next({ ...input, args: stamped(input.args, stamp) })
   },
 

@@ -265,7 +265,7 @@ async function opensGrantWith(key: Buffer): Promise<boolean> {
   return happens((async () => openGrant(key, sealed))())
 }
 
-const RUN = { name: 'drain', updateId: 'm-1', runStartedAtMs: NOW_MS }
+const RUN = { workflowId: 'job/a', name: 'drain', updateId: 'm-1', runStartedAtMs: NOW_MS }
 
 const PLAYS: Readonly<Record<string, Plays>> = {
   job: startOf('job', 'job/job-a', jobAgain),

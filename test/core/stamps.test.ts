@@ -16,6 +16,7 @@ import { HOUR_MS } from '../../core/time/time'
 
 const NOW_MS = Date.parse('2027-01-31T12:00:00Z')
 const RUN = { workflowType: 'job', startedAtMs: NOW_MS }
+const AT = { workflowId: 'job/a' }
 
 describe('a stamp', () => {
   it('is the last argument, and comes off again', () => {
@@ -57,7 +58,7 @@ describe('startProblem', () => {
 })
 
 describe('updateProblem', () => {
-  const update = { name: 'migrate', updateId: 'u1', runStartedAtMs: NOW_MS, received: new Received() }
+  const update = { ...AT, name: 'migrate', updateId: 'u1', runStartedAtMs: NOW_MS, received: new Received() }
   const stamp = { kind: 'update', name: 'migrate', updateId: 'u1', atMs: NOW_MS + 1 } as const
   it('accepts an update once', () => {
     expect(updateProblem(stamp, update)).toBeUndefined()
@@ -106,7 +107,13 @@ describe('updateProblem', () => {
 
 describe('signalProblem and activityProblem', () => {
   it('tell one name and one run from another', () => {
-    const run = { name: 'drain', runStartedAtMs: NOW_MS, received: new Received(), mayBeOld: () => false }
+    const run = {
+      ...AT,
+      name: 'drain',
+      runStartedAtMs: NOW_MS,
+      received: new Received(),
+      mayBeOld: () => false,
+    }
     expect(signalProblem({ kind: 'signal', name: 'drain' }, run)).toBeUndefined()
     expect(signalProblem({ kind: 'signal', name: 'extend' }, run)).toBe('it was signed as signal extend')
     expect(signalProblem({ kind: 'schedule', name: 'drain' }, run)).toBe('it was signed as schedule drain')
@@ -122,7 +129,7 @@ describe('signalProblem and activityProblem', () => {
 
 describe('a signal', () => {
   const stamp = { kind: 'signal', name: 'drain', id: 's1', atMs: NOW_MS } as const
-  const run = { name: 'drain', runStartedAtMs: NOW_MS + HOUR_MS, mayBeOld: () => false }
+  const run = { ...AT, name: 'drain', runStartedAtMs: NOW_MS + HOUR_MS, mayBeOld: () => false }
 
   it('counts once in a run and in the runs after it', () => {
     const received = new Received()
@@ -150,7 +157,7 @@ describe('a signal that is dated before its run', () => {
     const stamp = { kind: 'signal', name: 'drain', id: 'parent/1', atMs: NOW_MS } as const
     const received = new Received()
     const mayBeOld = (id: string): boolean => id.startsWith('parent/')
-    const run = { name: 'drain', runStartedAtMs: NOW_MS + 2 * HOUR_MS, received, mayBeOld }
+    const run = { ...AT, name: 'drain', runStartedAtMs: NOW_MS + 2 * HOUR_MS, received, mayBeOld }
     expect(signalProblem(stamp, run)).toBeUndefined()
     expect(signalProblem({ ...stamp, id: 'other/1' }, run)).toMatch(/second time/)
     received.add(stamp.id, NOW_MS)
@@ -177,12 +184,14 @@ describe('the interceptors of a client', () => {
   })
 
   it('stamp starts, signals, updates, schedules and activities', async () => {
-    const start = { workflowType: 'job', options: { args: [1] } }
+    const start = { workflowType: 'job', options: { args: [1], ...AT } }
     expect(await workflow[0].startWithDetails(start, seen)).toMatchObject({
       options: { args: [1, { crucibleStamp: { kind: 'start', name: 'job', atMs: NOW_MS } }] },
     })
-    expect(await workflow[0].signal({ signalName: 'drain', args: [] }, seen)).toMatchObject({
-      args: [{ crucibleStamp: { kind: 'signal', name: 'drain', id: 'made', atMs: NOW_MS } }],
+    expect(
+      await workflow[0].signal({ workflowExecution: AT, signalName: 'drain', args: [] }, seen),
+    ).toMatchObject({
+      args: [{ crucibleStamp: { kind: 'signal', name: 'drain', id: 'made', atMs: NOW_MS, to: 'job/a' } }],
     })
     expect(await activity[0].start({ activityType: 'offers', options: {} }, seen)).toMatchObject({
       options: { args: [{ crucibleStamp: { kind: 'activity', name: 'offers' } }] },
@@ -195,7 +204,7 @@ describe('the interceptors of a client', () => {
 
   it('stamp what has no arguments of its own: the stamp is then the only one', async () => {
     const only = (stamp: Stamp): object => ({ args: [{ crucibleStamp: stamp }] })
-    expect(await workflow[0].startWithDetails({ workflowType: 'job', options: {} }, seen)).toMatchObject({
+    expect(await workflow[0].startWithDetails({ workflowType: 'job', options: AT }, seen)).toMatchObject({
       options: only({ kind: 'start', name: 'job', atMs: NOW_MS }),
     })
     const creation = { options: { action: { workflowType: 'garbageCollection' } } }
@@ -204,7 +213,7 @@ describe('the interceptors of a client', () => {
     })
     const promise = {
       workflowType: 'treasury',
-      workflowStartOptions: {},
+      workflowStartOptions: AT,
       updateName: 'promise',
       updateArgs: [],
       updateOptions: {},
@@ -212,15 +221,19 @@ describe('the interceptors of a client', () => {
     expect(await workflow[0].startUpdateWithStart(promise, seen)).toMatchObject({
       workflowStartOptions: only({ kind: 'start', name: 'treasury', atMs: NOW_MS }),
       updateOptions: { updateId: 'made' },
-      updateArgs: [{ crucibleStamp: { kind: 'update', name: 'promise', updateId: 'made', atMs: NOW_MS } }],
+      updateArgs: [
+        { crucibleStamp: { kind: 'update', name: 'promise', updateId: 'made', atMs: NOW_MS, to: 'job/a' } },
+      ],
     })
   })
 
   it('give an update that has no id one, and sign that', async () => {
-    const update = { updateName: 'migrate', args: [], options: {} }
+    const update = { workflowExecution: AT, updateName: 'migrate', args: [], options: {} }
     expect(await workflow[0].startUpdate(update, seen)).toMatchObject({
       options: { updateId: 'made' },
-      args: [{ crucibleStamp: { kind: 'update', name: 'migrate', updateId: 'made', atMs: NOW_MS } }],
+      args: [
+        { crucibleStamp: { kind: 'update', name: 'migrate', updateId: 'made', atMs: NOW_MS, to: 'job/a' } },
+      ],
     })
     const own = await workflow[0].startUpdate({ ...update, options: { updateId: 'own' } }, seen)
     expect(own).toMatchObject({

@@ -20,6 +20,7 @@ jest.mock('@temporalio/workflow', () => ({
   patched: () => !isReplayed,
   workflowInfo: () => ({
     workflowType: 'job',
+    workflowId: 'retrain/a-2027-01-02T00:00:00Z',
     startTime: new Date(NOW_MS),
     runId: 'run-1',
     firstExecutionRunId: firstRun,
@@ -136,10 +137,11 @@ describe('a workflow of a deployment with a key', () => {
       args: [1, { crucibleStamp: { ...activity.crucibleStamp, asks } }],
     })
     expect(await out.scheduleLocalActivity(asked, result)).toMatchObject({ args: [1, activity] })
-    const signal = { signalName: 'drain', args, headers } as never
+    const target = { type: 'child', childWorkflowId: 'job/a/1' }
+    const signal = { signalName: 'drain', target, args, headers } as never
     for (const id of ['run-1/1', 'run-1/2'])
       expect(await out.signalWorkflow(signal, result as never)).toMatchObject({
-        args: [1, { crucibleStamp: { kind: 'signal', name: 'drain', id, atMs: NOW_MS } }],
+        args: [1, { crucibleStamp: { kind: 'signal', name: 'drain', id, atMs: NOW_MS, to: 'job/a/1' } }],
       })
     const fresh = { options: { workflowType: 'job' }, args, headers } as never
     expect(await out.continueAsNew(fresh, result as never)).toMatchObject({
@@ -206,6 +208,16 @@ describe('a workflow of a deployment with a key', () => {
       expect(await out.scheduleActivity(asked, bare)).toEqual(done)
     },
   )
+
+  it('takes no update that approves another run of its schedule', async () => {
+    const { check, update } = made()
+    const stamp: Stamp = { kind: 'update', name: 'migrate', updateId: 'u-1', atMs: NOW_MS }
+    const other = stamped([1], { ...stamp, to: 'retrain/a-2027-01-01T00:00:00Z' })
+    expect(() => check(...other)).toThrow('it was signed for another workflow')
+    await expect(update(...other)).rejects.toMatchObject({ type: 'auth' })
+    const own = stamped([1], { ...stamp, to: 'retrain/a-2027-01-02T00:00:00Z' })
+    expect(await update(...own)).toMatchObject({ args: [1] })
+  })
 
   it('names its asker in the result of a child, also after it has continued as new', async () => {
     const { start, out } = made()
