@@ -21,7 +21,7 @@ export async function checkImage({ market, config, deps }: Host, signal: AbortSi
   return image === undefined ? [] : imageProblems(image, { setting: config.image, nowMs: deps.clock() })
 }
 
-/** Problems of an image whose maintenance has ended or ends within half a year; none if its names tell nothing. */
+/** Problems of an image whose maintenance has ended or ends within half a year; none if its names tell nothing. @internal Tests judge images. */
 export function imageProblems(
   { id, name = '', deprecatedAtMs }: Pick<Image, 'id' | 'name' | 'deprecatedAtMs'>,
   { setting, nowMs }: { setting: string; nowMs: number },

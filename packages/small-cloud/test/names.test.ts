@@ -124,6 +124,7 @@ describe('answers', () => {
         },
       },
       stock: [{ type: 'p3.2xlarge', count: 0 }],
+      capacityScores: { 'g5.xlarge': 'high' },
       reservations: [
         { kind: 'capacity-block', type: 'p5.48xlarge', zone: 'us-east-1a', count: 1, ends: '24h' },
       ],
@@ -287,6 +288,13 @@ async function everything({ clients: { ec2 }, clock }: Awaited<ReturnType<typeof
   await send('DescribeCapacityBlockExtensionHistory')
   await send('DescribeCapacityReservationTopology')
   await send('GetSpotPlacementScores', { InstanceTypes: ['g5.xlarge'], TargetCapacity: 1 })
+  await send('GetCapacityManagerSupportabilityScores', {
+    MarketType: 'spot',
+    CapacityAmount: 1,
+    CapacityUnit: 'instances',
+    CapacityAvailabilityZoneIds: ['use1-az1'],
+    InstanceTypes: ['g5.xlarge'],
+  })
   await send('ModifyCapacityReservation', { CapacityReservationId, InstanceCount: 2 })
   await send('CreateCapacityReservationBySplitting', {
     SourceCapacityReservationId: CapacityReservationId,
