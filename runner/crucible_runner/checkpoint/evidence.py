@@ -78,6 +78,8 @@ class Contents(NamedTuple):
     step: Optional[int]
     may_be_settings: bool = False
     """The proof covers only files that may be settings and contain no training state."""
+    is_one_written: bool = False
+    """It is one file, written to its end."""
 
 
 class Formats:
@@ -113,8 +115,10 @@ class Formats:
                 has_work = has_work or (verdict is not None and not verdict.may_be_settings)
                 if verdict is not None and stamp.size > heaviest and not vouched:
                     heaviest, proof = stamp.size, "%s %s" % (path, verdict.text)
+        only = self._check_file(*next(iter(files.items()))) if len(files) == 1 else None
+        is_one_written = only is not None and only.is_written_last
         is_proven = total > 0 and proven >= (1 - _UNPROVEN_SHARE) * total and torn is None and missing is None
-        return Contents(proof if is_proven else None, bool(vouched), torn, missing, step, not has_work)
+        return Contents(proof if is_proven else None, bool(vouched), torn, missing, step, not has_work, is_one_written)
 
     def _of_folders(self, selection: Selection, files: Dict[str, FileStamp]) -> List[FolderVerdict]:
         sizes = {path: stamp.size for path, stamp in selection.files.items()}
@@ -176,7 +180,10 @@ class Judge:
             contents = contents._replace(proof=None, missing="%s is not there yet" % rank)
         is_proven = contents.proof is not None and (is_like or contents.is_folder_proof)
         if quiet_ms < (self._quiet_ms // 2 if is_proven else self._quiet_ms):
-            return Standing(None, contents.missing or "")
+            if now.ended_well is None or not contents.is_one_written or contents.proof is None or not saves.is_first_kind:
+                return Standing(None, contents.missing or "")
+            # Without it, a program that is ended just after its first save would begin at the beginning.
+            return Standing(Evidence(QUIET, "format", contents.proof))
         if all(is_record(path) for path in generation.files):
             # A program whose state is a log of results or a database resumes from the part that it has written.
             return Standing(Evidence(SETTLED, "quiet", "it only grows, and nothing changed for %s" % in_words(quiet_ms)))

@@ -122,6 +122,11 @@ class JudgeTest(unittest.TestCase):
         self.assert_counts((COMPLETE, "end"), quiet_ms=0, ended_well=True)
         self.assert_counts("", quiet_ms=0, ended_well=False)
         self.assert_counts((QUIET, "quiet"), ended_well=False)
+        written = PROOF._replace(is_one_written=True)
+        self.assert_counts((QUIET, "format"), written, quiet_ms=0, ended_well=False)
+        for facts in ({}, {"ended_well": False, "before": (100,)}, {"ended_well": False, "before": (120,)}):
+            self.assert_counts("", written, quiet_ms=0, **facts)
+        self.assert_counts("", PROOF, quiet_ms=0, ended_well=False)
 
     def test_a_file_that_is_held_open_is_waited_for_while_the_program_runs(self):
         held = "model.pt is held open for writing by pid 7"

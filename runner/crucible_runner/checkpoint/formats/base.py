@@ -17,6 +17,8 @@ class Verdict(NamedTuple):
     """A clause for people that begins with the finding, such as `ends with its zip directory`."""
     may_be_settings: bool = False
     """Programs also write settings in this format before they train."""
+    is_written_last: bool = False
+    """The finding is about the end of the file, and programs write from its beginning to its end."""
 
 
 class FolderVerdict(NamedTuple):

@@ -21,4 +21,4 @@ def file_check(file: File) -> Optional[Verdict]:
             return None
         if operation.name == "STOP":
             end = position or 0
-    return Verdict(True, "is a pickle that can be read to its end") if end + 1 == len(body) else None
+    return Verdict(True, "is a pickle that can be read to its end", is_written_last=True) if end + 1 == len(body) else None

@@ -13,5 +13,5 @@ def file_check(file: File) -> Optional[Verdict]:
         return None
     tail = file.tail(_TAIL_BYTES)
     if _LIGHTGBM_END in tail and tail.endswith(b"\n"):
-        return Verdict(True, "ends with the last section of a LightGBM model")
+        return Verdict(True, "ends with the last section of a LightGBM model", is_written_last=True)
     return Verdict(False, "lacks the last section of a LightGBM model")

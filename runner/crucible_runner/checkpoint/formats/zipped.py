@@ -27,7 +27,7 @@ def file_check(file: File) -> Optional[Verdict]:
     at = tail.rfind(_END)
     if at < 0 or len(tail) - at < _END_BYTES or not _is_directory_there(file, tail, at):
         return Verdict(False, "lacks the directory at the end of a zip")
-    return Verdict(True, "ends with its zip directory")
+    return Verdict(True, "ends with its zip directory", is_written_last=True)
 
 
 def _is_directory_there(file: File, tail: bytes, at: int) -> bool:
