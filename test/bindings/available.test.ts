@@ -75,6 +75,7 @@ describe('the available capacity of a reservation', () => {
         reservation: {
           id: `cr-${index}`,
           isBlock: false,
+          isInterruptible: false,
           type: 'p5.48xlarge',
           zone: 'us-east-1a',
           tenancy: 'default',

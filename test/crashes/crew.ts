@@ -107,8 +107,9 @@ export class Crew extends Workforce {
         this.asking.delete(options.id),
       ) as never
     }
+    const { options, workflow, workflowService } = client
     const withAbortSignal = client.withAbortSignal.bind(client)
-    return { workflow: client.workflow, activity: { execute }, withAbortSignal } as unknown as Client
+    return { options, workflow, workflowService, activity: { execute }, withAbortSignal } as unknown as Client
   }
 
   protected async make(name: WorkerName): Promise<Worker> {
