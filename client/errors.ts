@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os'
 import type * as temporal from '@temporalio/client'
+import { GRPC } from '../core/grpc'
 import { CODES, isCoded, messageOf } from '../core/errors'
 import type { Failure, FailureClass } from '../core/failure'
 import { fileErrorInWords, wordsOfFileError } from '../core/file-error'
@@ -77,18 +78,6 @@ export function grpcCodeOf(error: unknown): number | undefined {
 }
 
 const CAUSES_MAX = 5
-
-/** The codes used here, from https://grpc.github.io/grpc/core/md_doc_statuscodes.html. */
-export const GRPC = {
-  cancelled: 1,
-  invalidArgument: 3,
-  deadlineExceeded: 4,
-  notFound: 5,
-  permissionDenied: 7,
-  failedPrecondition: 9,
-  unavailable: 14,
-  unauthenticated: 16,
-} as const
 
 /** The kind of error for a failure class of a backend. */
 const KIND_OF_CLASS: Partial<Record<FailureClass, ErrorKind>> = {

@@ -1,8 +1,9 @@
 import type { Client } from '@temporalio/client'
+import { GRPC } from '../core/grpc'
 import { GARBAGE_COLLECTION_SCHEDULE_ID } from '../core/queues'
 import { deploymentOf } from '../core/stamps'
 import type { Context } from './context'
-import { CrucibleError, GRPC, grpcCodeOf, SAME_DEPLOYMENT_HINT } from './errors'
+import { CrucibleError, grpcCodeOf, SAME_DEPLOYMENT_HINT } from './errors'
 
 /**
  * Throws `usage` if the server says that it belongs to another deployment than `own`, for a caller that found none of its jobs there. The

@@ -6,7 +6,7 @@ export const STAMP_SLACK_MS = HOUR_MS
 /** Ids of messages with the times at which they were signed. */
 type ReceivedIds = readonly (readonly [id: string, atMs: number])[]
 
-/** What the next run of a workflow must know about messages. */
+/** Messages of a workflow that its next run must recognize. */
 export interface CarriedMessages {
   received?: ReceivedIds | undefined
   /** No message of an earlier run whose id is missing was signed later. Runs of an older version leave it out. */

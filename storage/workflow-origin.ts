@@ -1,4 +1,5 @@
 import { isCoded } from '../core/errors'
+import { GRPC } from '../core/grpc'
 import type { SealContext, SealedPayload } from './payload-seal'
 
 /** The parts of a Temporal client that show who started a workflow; the SDK's client has the same shape. */
@@ -30,9 +31,6 @@ interface HistoryReader {
   }
 }
 
-/** https://grpc.io/docs/guides/status-codes/ */
-const NOT_FOUND = 5
-
 /**
  * Whether a workflow, in this or else its newest run, was started without the deployment's key: anybody who reaches the server can take an id
  * first. False for an id that the server does not know.
@@ -55,7 +53,7 @@ export async function isOfOthers(
     return payloads.length === 0
   } catch (error) {
     if (isCoded(error, 'seal')) return true
-    if ((error as { code?: unknown }).code === NOT_FOUND) return false
+    if ((error as { code?: unknown }).code === GRPC.notFound) return false
     throw error
   }
 }

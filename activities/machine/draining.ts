@@ -1,5 +1,6 @@
 import { isGrpcServiceError, WorkflowNotFoundError, type Client } from '@temporalio/client'
 import type { Backend } from '../../backends/backend'
+import { GRPC } from '../../core/grpc'
 import type { OrchestratorActivities } from '../../core/activities'
 import type { Beat } from '../../core/documents'
 import type { DrainMachineInput, DrainRequest } from '../../core/job/drain'
@@ -44,11 +45,10 @@ export function createDrainingActivities({
 }
 
 function isSignalLimit({ cause }: { cause?: unknown }): boolean {
-  return isGrpcServiceError(cause) && Number(cause.code) === INVALID_ARGUMENT && /signal/.test(cause.details)
+  return (
+    isGrpcServiceError(cause) && Number(cause.code) === GRPC.invalidArgument && /signal/.test(cause.details)
+  )
 }
-
-/** https://grpc.io/docs/guides/status-codes/ */
-const INVALID_ARGUMENT = 3
 
 interface Deps {
   backend: Backend

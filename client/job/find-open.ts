@@ -1,9 +1,10 @@
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client'
+import { GRPC } from '../../core/grpc'
 import { SEARCH_ATTRIBUTES, jobWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
 import { SECOND_MS } from '../../core/time/time'
 import type { Context } from '../context'
 import { withLimit } from '../deadline'
-import { CrucibleError, GRPC, grpcCodeOf, isTemporals } from '../errors'
+import { CrucibleError, grpcCodeOf, isTemporals } from '../errors'
 import { findJob } from './find-job'
 import { jobIdOf } from './list'
 
