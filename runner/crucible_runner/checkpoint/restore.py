@@ -329,9 +329,9 @@ def _set_times(directory: str, entries: Sequence[dict], folders: Sequence[dict])
     """Restores permissions of folders, and the times and the order of files and folders: programs look for the last written one by the time
     of its content or of its entry. Programs cannot set the entry time, which each of these changes moves, so it proves the order: permissions
     come first, except those without which this process could not reach what is inside."""
-    open_ones = [each for each in folders if each["mode"] & stat.S_IXUSR]
-    for each in open_ones:
-        os.chmod(os.path.join(directory, each["path"]), each["mode"] & MODE)
+    for each in folders:
+        if each["mode"] & stat.S_IXUSR:
+            os.chmod(os.path.join(directory, each["path"]), each["mode"] & MODE)
     times: Dict[str, int] = {}
     for entry in entries:
         path = entry["path"]
@@ -345,6 +345,6 @@ def _set_times(directory: str, entries: Sequence[dict], folders: Sequence[dict])
             time.sleep(_TICK_SECONDS)
         before_ns = times[path]
         os.utime(os.path.join(directory, path), ns=(times[path],) * 2)
-    closed = [each for each in folders if each not in open_ones]
+    closed = [each for each in folders if not each["mode"] & stat.S_IXUSR]
     for each in sorted(closed, key=lambda each: each["path"].count("/"), reverse=True):
         os.chmod(os.path.join(directory, each["path"]), each["mode"] & MODE)

@@ -8,7 +8,7 @@ from typing import Mapping, Optional
 
 from ..paths import remove_tree
 
-# Far more than the tenth of a second that it takes.
+# Making the environment takes a tenth of a second.
 _PATIENCE_SECONDS = 60.0
 
 # A Python that runs in a virtual environment, or that the system does not manage, needs none. The new one sees the system's packages.

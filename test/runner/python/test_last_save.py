@@ -8,6 +8,7 @@ from crucible_runner.checkpoint.generations import Generation, Generations, shap
 from crucible_runner.checkpoint.last_save import LastSave
 from crucible_runner.checkpoint.scan import FileStamp, Selection
 from crucible_runner.control.stop import Drain
+from crucible_runner.running import Running
 
 QUIET_MS = 400
 UPLOAD_MS = 50
@@ -54,6 +55,21 @@ class LastSaveTest(unittest.TestCase):
 
     def last_save(self):
         return LastSave(self.checkpoints, self.scanner, Drain("interrupted", BEGAN_MS, BEGAN_MS + 9_000), self.clock)
+
+    def test_a_save_that_was_written_since_the_last_look_is_waited_for(self):
+        self.scanner.scan = lambda: self.save(-10, -10)
+        order = {"checkpoint": {}}
+        running = SimpleNamespace(
+            _context=SimpleNamespace(clock=self.clock, remark=lambda _: None),
+            _attempt=SimpleNamespace(order=order),
+            _checkpointing=SimpleNamespace(uploads=self.checkpoints, scanner=self.scanner, upload_ms=lambda: UPLOAD_MS),
+            is_command_running=True,
+        )
+        workload = SimpleNamespace(handles_request_to_stop=lambda: False)
+        waiting = Running._last_save(running, workload, Drain("interrupted", BEGAN_MS, BEGAN_MS + 9_000))
+        self.assertFalse(waiting.is_over())
+        self.upload(self.saves.current, COMPLETE)
+        self.assertTrue(waiting.is_over())
 
     def due_ms(self):
         """How long after the beginning of the drain the next save should be in the store."""
