@@ -7,7 +7,7 @@ import {
 import type { ResourceRequest } from '../../../core/resources'
 import type { DiskSpeed, MachineType } from '../sdk/api'
 
-/** What every gp3 disk has without a further charge. */
+/** The speed that is part of the price of every gp3 disk. */
 export const INCLUDED_SPEED: DiskSpeed = { mibPerSecond: DISK_MIB_PER_SECOND.min, iops: DISK_IOPS.min }
 
 /** The throughputs that are chosen here: few, so that a small change of a price changes no disk. */
@@ -17,14 +17,15 @@ const BYTES_PER_MB = 1e6
 const BYTES_PER_GIB = 2 ** 30
 const BYTES_PER_GB = 1e9
 const SECONDS_PER_HOUR = 3_600
-const HOURS_PER_MONTH = 30 * 24
+/** A month of thirty days, as EBS bills ("Amazon EBS pricing"): by the second, for a minute at least. */
+export const HOURS_PER_MONTH = 30 * 24
 
 /** Part of the load that stays on the root disk of a machine whose local disks hold the job: what boot and `setup` read and write. */
 const ROOT_SHARE = 1 / 8
 
 interface Worth {
   diskGiB: number
-  /** What an hour of the machine costs; undefined if that is unknown, as for types that are only sold in blocks, which are expensive. */
+  /** Price of an hour of the machine; undefined counts as high: the types without a listed price are sold in blocks only. */
   usdPerHour: number | undefined
   usdPerMibpsMonth: number
 }

@@ -1,15 +1,13 @@
 import { microUsd, type MicroUsd } from '../../../core/money/money'
 import type { DiskRates, DiskSpeed, Subnet } from '../sdk/api'
-import { INCLUDED_SPEED } from './disk-speed'
+import { HOURS_PER_MONTH, INCLUDED_SPEED } from './disk-speed'
 
-/** A month of thirty days, as EBS bills ("Amazon EBS pricing"): by the second, for a minute at least. */
-const HOURS_PER_MONTH = 30 * 24
 /** Price of one public IPv4 address in use, in every Region ("Amazon VPC pricing", since February 2024), billed like disks. */
 const ADDRESS_USD_PER_HOUR = 0.005
 
 export interface Disk {
   sizeGiB: number
-  /** That of every disk when missing. */
+  /** Missing for the speed that every disk has. */
   speed?: DiskSpeed | undefined
 }
 

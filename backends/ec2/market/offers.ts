@@ -222,7 +222,7 @@ function offerOf({ type, zone, disk, notes, data, pins, ...facts }: Facts): Offe
     place: zone,
     shape: {
       ...shapeOf(type, disk.sizeGiB),
-      // That of local disks is not published.
+      // AWS does not publish the speed of local disks.
       diskMibPerSecond: hasLocalDiskFor(type, disk.sizeGiB) ? undefined : disk.speed.mibPerSecond,
     },
     billedAtLeastMs: BILLED_AT_LEAST_MS,
