@@ -65,7 +65,7 @@ export async function askAll(
   return { answers, silentBackends, inputSizes: (await inputSizes?.(spec, answers)) ?? [] }
 }
 
-/** What a backend is asked for: the job's request, and what the plan expects of its machine. */
+/** Returns the job's request for a backend, with the load that the plan expects of the machine's disk. */
 function requestOf(spec: JobSpec, savedBefore: SavedBefore | undefined): ResourceRequest {
   return { ...spec.resources, diskLoadMibPerHour: diskLoadOf(spec, savedBefore) }
 }

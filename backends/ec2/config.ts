@@ -29,7 +29,7 @@ export interface Ec2Config {
   profile: string
   /** Image (`ami-...`) or public parameter; `{arch}` in it is replaced by the type's architecture. */
   image: string
-  /** The same for machines with Trainium and Inferentia. */
+  /** Image, or public parameter, of machines with Trainium and Inferentia. */
   neuronImage: string
   /** Names of machine types, with `*` as a wildcard. */
   types: string[]
@@ -110,7 +110,7 @@ export const EC2_SETTINGS = [
   {
     name: 'CRUCIBLE_EC2_NEURON_IMAGE',
     default: "AWS's newest Neuron image",
-    meaning: 'the same for Trainium and Inferentia',
+    meaning: 'image of machines with Trainium and Inferentia, or a public parameter with its id',
   },
   {
     name: 'CRUCIBLE_EC2_TYPES',

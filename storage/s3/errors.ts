@@ -86,7 +86,7 @@ function signInInWords(error: unknown, message: string): string | undefined {
   return `${what}: ${how}`
 }
 
-/** Of S3's message, which names the action that a policy or the key refuses. */
+/** Returns a clause about a message of S3 that names the action which a policy or the key refuses; `undefined` for others. */
 function keyInWords(message: string): string | undefined {
   const [action] = /\bkms:\w+/.exec(message) ?? []
   if (action === undefined) return undefined

@@ -9,7 +9,7 @@ import { clear, setStage, startAll, stopAll, type Product, type Stage } from '..
 import { withFolder } from '../kit/folder'
 import type { Report } from '../kit/harness'
 
-/** What is away, from a moment before the date until `forMs` later. */
+/** A part of the deployment that is away from `beforeMs` before the date, for `forMs`. */
 export interface Outage {
   beforeMs: number
   forMs: number

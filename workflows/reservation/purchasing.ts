@@ -24,7 +24,7 @@ function buyerPauseMs(tries: number): number {
 /** Two minutes: most purchases are made or refused within seconds. */
 const TRIES_UNTOLD = 6
 
-/** Its end loses no purchase: the next one finds the mark. */
+/** The end of the other workflow loses no purchase: the next one finds its mark. */
 function busy(workflowId: string): Failure {
   const message = `Another workflow has the id ${workflowId}, under which this account buys. If it does not end, nothing is bought until you end it: ${terminateCommand(workflowId)}.`
   return { class: 'transient', message }

@@ -235,7 +235,7 @@ async function checkQuotas(host: Host, signal: AbortSignal): Promise<Problem[]> 
   const families = new Map(
     types.flatMap((type) => {
       const quota = quotaOf(type.name)
-      // Most accounts never name the chips of Neuron.
+      // A quota of zero for chips of Neuron matters only to jobs that name them, which are rare.
       const isUnasked = isNeuron(type) && host.config.types.every((one) => TYPES_DEFAULT.includes(one))
       return quota === undefined || isUnasked ? [] : [[quota.words, quota] as const]
     }),

@@ -14,7 +14,7 @@ export interface BlockOffering {
   zone: string
   startsAtMs: number
   endsAtMs: number
-  /** Its length as AWS states it in addition to the dates; missing if it does not. */
+  /** Length that AWS states in addition to the dates of the block; missing if it states none. */
   lengthMs?: number
   /** Price of the whole block, paid at once. */
   upfrontFee: string

@@ -153,7 +153,7 @@ export interface DiskSpeed {
 export interface RootDisk {
   device: string
   sizeGiB: number
-  /** That of every gp3 disk when missing. */
+  /** Missing for the speed that every gp3 disk has. */
   speed?: DiskSpeed | undefined
 }
 

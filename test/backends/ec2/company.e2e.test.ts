@@ -17,7 +17,7 @@ const TEMPLATE = evaluateTemplate({
     DiskKeyArns: DISK_KEY,
   },
 })
-/** What such companies forbid everybody in all their accounts. */
+/** Statements that a company has for all its accounts: no untagged machines and disks, and no unencrypted disks. */
 const COMPANY = [
   {
     Effect: 'Deny',

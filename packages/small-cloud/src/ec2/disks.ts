@@ -48,7 +48,7 @@ export function speedOf({
   return { iops: iops ?? IOPS.least, mibPerSecond: mibPerSecond ?? MIB_PER_SECOND.least }
 }
 
-/** What is billed in addition to the size. */
+/** Returns the part of a disk's speed that is billed in addition to its size. */
 export function billedSpeed(speed: DiskSpeed | undefined): DiskSpeed {
   return {
     iops: Math.max(0, (speed?.iops ?? 0) - IOPS.least),

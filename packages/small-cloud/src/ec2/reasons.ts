@@ -9,7 +9,7 @@ export const SELF_INITIATED: Reason = {
   code: 'Client.InstanceInitiatedShutdown',
   message: 'Client.InstanceInitiatedShutdown: Instance initiated shutdown',
 }
-/** Of a machine whose disks the caller's key may not encrypt. */
+/** EC2 ends a machine for this reason if the caller of its launch may not use the key of its disks. */
 export const NO_KEY: Reason = {
   code: 'Client.InternalError',
   message: 'Client.InternalError: Client error on launch',

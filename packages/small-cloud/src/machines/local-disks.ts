@@ -2,11 +2,11 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import type { Disk } from './disk'
 
-/** What a machine sees as /sys/block, next to its folders. */
+/** Folder that a machine sees as /sys/block. */
 export const BLOCK_DEVICES = 'sys-block'
 /** The programs that know such disks (`programs/local_disks.py`). */
 export const DISK_PROGRAMS = ['mdadm', 'mkfs.ext4', 'mount']
-/** Where those programs keep the content. */
+/** Folder in which the programs keep the content of the disks. */
 const CONTENT = '/run/local-disks'
 const SECTOR_BYTES = 512
 const MODEL = 'Amazon EC2 NVMe Instance Storage'

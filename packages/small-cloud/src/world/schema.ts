@@ -167,9 +167,9 @@ export const worldSchema = z.strictObject({
   blockMarket: blockMarket.prefault({}),
   /** The share of its commitment that a future-dated reservation is charged when it is cancelled before its start. */
   cancellationShare,
-  /** Interruption bands of types in the Spot Instance Advisor, from 0 (below 5 %) to 4 (above 20 %). */
   /** Capacity scores by type, for an account whose support plan has them. */
   capacityScores: z.record(z.string(), z.enum(['high', 'medium', 'low', 'unsupported'])).optional(),
+  /** Interruption bands of types in the Spot Instance Advisor, from 0 (below 5 %) to 4 (above 20 %). */
   interruptionBands: z.record(z.string(), z.int().min(0).max(4)).default({}),
   /** Service quotas by code, in vCPUs. */
   quotas: z

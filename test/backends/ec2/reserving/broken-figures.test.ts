@@ -10,7 +10,7 @@ import { WireReservingHarness } from './wire-harness'
 
 let h: WireReservingHarness
 let breaker: AnswerBreaker
-/** What stands in this field of each broken answer; `undefined` removes it. */
+/** Values that replace this field in an answer; `undefined` removes the field. */
 let broken: { field: string; value: string | undefined }
 
 beforeAll(async () => {
@@ -61,7 +61,7 @@ const RULE = {
   unaskedMaxMicroUsd: NO_LIMIT,
 }
 
-/** What a search says. */
+/** Returns the outcome of a search. */
 async function look(): Promise<{ kind: string; message: string }> {
   const wish = h.wish('prepaid')
   try {

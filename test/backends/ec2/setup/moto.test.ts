@@ -37,7 +37,7 @@ const hasMoto = python !== undefined && hasMotoIn(python)
 let server: Moto
 let clients: Clients
 
-/** As an account has it that has set no key of its own. */
+/** The key of accounts that have set none of their own. */
 const AWS_KEY = 'alias/aws/ebs'
 let diskKey = AWS_KEY
 

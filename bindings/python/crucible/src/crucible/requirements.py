@@ -184,7 +184,15 @@ JOB_FILE: Mapping[str, Tuple[str, ...]] = {
     **{
         name: ("resources", name)
         for name in (
-            *("gpus", "gpu_memory", "accelerators", "cpus", "memory", "disk", "disk_throughput", "disk_iops", "shm"),
+            "gpus",
+            "gpu_memory",
+            "accelerators",
+            "cpus",
+            "memory",
+            "disk",
+            "disk_throughput",
+            "disk_iops",
+            "shm",
         )
     },
     **{
