@@ -1,7 +1,9 @@
 import { ApplicationFailure, Context } from '@temporalio/activity'
 import { carrying } from '../core/failure'
 
-/** Four beats fit into the heartbeat timeout of 20 s that the workflows set. */
+/** Beats within the heartbeat timeout that the workflow sets, so that some of them may be lost. */
+const BEATS_PER_TIMEOUT = 4
+/** Interval in an activity without a heartbeat timeout, which hears of its cancellation only in the answers to its beats. */
 const BEAT_EVERY_MS = 5_000
 
 /** Time by which an outside call must end before its activity's timeout, so that its answer still counts. */
@@ -10,15 +12,17 @@ const ANSWER_MARGIN_MS = 5_000
 const ANSWER_MARGIN_SHARE = 0.2
 
 /**
- * Runs an activity's work while beating from a timer, so that the server notices within seconds when this process dies. The
- * signal aborts when the activity is cancelled, when this worker shuts down, and shortly before the activity's timeout.
+ * Runs an activity's work while beating from a timer, so that the server notices within the heartbeat timeout when this process dies. Most
+ * activities end before their first beat, which costs the server a write. The signal aborts when the activity is cancelled, when this
+ * worker shuts down, and shortly before the activity's timeout.
  */
 export async function beating<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const context = Context.current()
   // A local activity has no heartbeat, because its workflow task has one.
   const beat = (): void => void (context.info.isLocal || context.heartbeat('alive'))
-  const timer = setInterval(beat, BEAT_EVERY_MS)
-  beat()
+  const { heartbeatTimeoutMs } = context.info
+  const everyMs = heartbeatTimeoutMs === undefined ? BEAT_EVERY_MS : heartbeatTimeoutMs / BEATS_PER_TIMEOUT
+  const timer = setInterval(beat, everyMs)
   const limit = limitOf(context)
   try {
     return await work(limit.signal)
@@ -62,8 +66,8 @@ function limitOf(context: Context): { signal: AbortSignal; timer?: NodeJS.Timeou
 /** Node has no longer timers (they would fire immediately); an activity that may take a month needs no margin either. */
 const TIMEOUT_MAX_MS = 2 ** 31 - 1
 
-/** Temporal retries it on another worker: this one is shutting down. */
-function handedOver(): ApplicationFailure {
+/** Failure of an activity that Temporal retries on another worker: its own one is shutting down or has ended. */
+export function handedOver(): ApplicationFailure {
   return ApplicationFailure.create({
     ...carrying({
       class: 'transient',

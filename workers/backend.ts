@@ -12,6 +12,7 @@ import type { ReservingActivities } from '../core/reservation/activities'
 import { backendQueue, launchQueue, watchQueue } from '../core/queues'
 import type { Logger } from 'pino'
 import type { ObjectStore } from '../storage/store'
+import { identityOf } from './identity'
 import { ownersThrough } from './owners'
 import { wakeThrough } from './waking'
 import { Authentication } from './authentication'
@@ -96,14 +97,16 @@ function optionsOf({
   connection,
   namespace,
   deployment,
+  backend,
   authentication = new Authentication(),
 }: BackendWorkerDeps): Pick<
   WorkerOptions,
-  'connection' | 'namespace' | 'interceptors' | 'dataConverter' | 'shutdownGraceTime'
+  'connection' | 'namespace' | 'identity' | 'interceptors' | 'dataConverter' | 'shutdownGraceTime'
 > {
   return {
     connection,
     namespace,
+    identity: identityOf(backend.name),
     ...authentication.workerOptions(deployment),
     // A launch in progress gets time to answer; another worker takes over a settlement.
     shutdownGraceTime: '5 seconds',
@@ -160,6 +163,7 @@ export function createWatchWorker({
   return Worker.create({
     connection,
     namespace,
+    identity: identityOf(backend.name),
     taskQueue: watchQueue(backend.name),
     activities: createWatchActivities(loop),
     ...authentication.workerOptions(deployment),

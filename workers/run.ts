@@ -21,14 +21,13 @@ import {
 import { GrantIssuer, granterFor } from '../service/grants'
 import { makeBackend } from '../service/make-backend'
 import { offersThroughWorkers } from './offers'
-import { createOrchestrator } from './orchestrator'
+import { createOrchestrator, ORCHESTRATOR_ROLE } from './orchestrator'
 import { checkSameDeployment } from './same-deployment'
 import { SecretIssuer } from '../service/secrets'
+import { takeOver } from './taking-over'
 
 /** Role of a process: `orchestrator`, or the name of a backend. */
 export type Role = string
-
-const ORCHESTRATOR_ROLE: Role = 'orchestrator'
 
 /** Roles that a configuration allows, in the order of the documentation. */
 export function rolesOf(config: WorkerConfig): Role[] {
@@ -137,7 +136,7 @@ async function createRole(
       granter && new GrantIssuer({ granter, keys: secrets, timing, now: Date.now, monotonicMs, logger })
     const backend = await makeBackend(config, role, { store, deployment, secrets, grants, logger })
     for (const place of backend.places ?? []) await notePlace(store, { backend: role, place })
-    return createBackendWorkers({
+    const workers = await createBackendWorkers({
       connection,
       namespace: config.temporal.namespace,
       deployment,
@@ -149,6 +148,8 @@ async function createRole(
       logger,
       authentication,
     })
+    await takeOverGladly(client, { role, logger })
+    return workers
   }
   const backends = [...config.backends.keys()]
   await ensureGarbageCollection(client, { store, deployment, backends, logger })
@@ -168,6 +169,22 @@ async function createRole(
       logger,
     }),
   ]
+}
+
+/** Takes over what a dead process of this host has left. What is not taken over waits for its heartbeat timeout. */
+async function takeOverGladly(
+  client: Client,
+  { role, logger }: { role: Role; logger: Logger },
+): Promise<void> {
+  try {
+    const count = await takeOver(client, role)
+    if (count > 0) logger.info({ backend: role, count }, 'took over the work of a worker that had ended')
+  } catch (error) {
+    logger.warn(
+      { backend: role, error: (error as Error).message },
+      'the work of a dead worker is taken up later',
+    )
+  }
 }
 
 async function runUntil(signal: AbortSignal, workers: Worker[], onReady?: () => void): Promise<void> {

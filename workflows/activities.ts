@@ -15,12 +15,14 @@ import type {
 } from '../core/activities'
 import type { Verdict } from '../core/job/ledger'
 import { backendQueue, launchQueue, ORCHESTRATOR_QUEUE, watchQueue } from '../core/queues'
+import { MINUTE_MS, SECOND_MS } from '../core/time/time'
+import type { Timing } from '../core/time/timing'
 import { localThenOrdinary, type TroublePage } from './forever'
 
 /**
  * All activity options. Common to all: cancellation waits for the activity, so that nothing is cleaned up while an effect is
  * still in progress; a heartbeat of 20 s, so that the loss of a worker or of a completion report is noticed within seconds; and a
- * limit on waiting for a worker.
+ * limit on waiting for a worker. Watches differ in the last two.
  */
 const EFFECT = {
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
@@ -114,12 +116,28 @@ export const waiting = proxyActivities<Pick<OrchestratorActivities, 'planWhenAva
   summary: 'waiting for a machine',
 })
 
+/** Bounds of the heartbeat timeout of a watch. */
+const WATCH_LOST_MIN_MS = 20 * SECOND_MS
+const WATCH_LOST_MAX_MS = 5 * MINUTE_MS
+/** Part of the longest silence of a runner, and of the lease of its machine, for which the machine may be without a watch. */
+const WATCH_LOST_PART = 1 / 6
+
+/**
+ * Heartbeat timeout of a watch, in milliseconds. The beats of ten thousand watches are most of the load of quiet jobs, and a new worker takes
+ * over the watches of the dead ones of its host (`workers/taking-over.ts`), so that only the loss of a host waits for it.
+ */
+function watchLostAfterMs({ silenceMs, leaseMs }: WatchTiming): number {
+  const shortestMs = Math.min(silenceMs, leaseMs) * WATCH_LOST_PART
+  return Math.min(Math.max(shortestMs, WATCH_LOST_MIN_MS), WATCH_LOST_MAX_MS)
+}
+
+type WatchTiming = Pick<Timing, 'silenceMs' | 'leaseMs'>
+
 /** The verbs of one backend. */
 export function on(backend: string): {
   launching: Pick<BackendActivities, 'launch'>
   verbs: Pick<BackendActivities, 'find'>
   ending: Pick<BackendActivities, 'settle'>
-  watching: WatchActivities
 } {
   const taskQueue = backendQueue(backend)
   return {
@@ -150,17 +168,21 @@ export function on(backend: string): {
       retry: RETRY,
       summary: 'ensure that nothing runs, and total the cost',
     }),
-    watching: proxyActivities<WatchActivities>({
-      cancellationType: 'WAIT_CANCELLATION_COMPLETED',
-      heartbeatTimeout: '20 seconds',
-      taskQueue: watchQueue(backend),
-      // The watch has no limit on its duration, because the machine may live long, and a lost watcher is replaced immediately. It has no
-      // limit on waiting for a worker, because the machine's lease is valid meanwhile.
-      startToCloseTimeout: '3650 days',
-      retry: { initialInterval: '1 second', backoffCoefficient: 1 },
-      summary: 'watch the machine',
-    }),
   }
+}
+
+/** The watch of a machine of one backend. */
+export function watching(backend: string, timing: WatchTiming): WatchActivities {
+  return proxyActivities<WatchActivities>({
+    cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+    heartbeatTimeout: watchLostAfterMs(timing),
+    taskQueue: watchQueue(backend),
+    // The watch has no limit on its duration, because the machine may live long, and a lost watcher is replaced. It has no limit on waiting
+    // for a worker, because the machine's lease is valid meanwhile.
+    startToCloseTimeout: '3650 days',
+    retry: { initialInterval: '1 second', backoffCoefficient: 1 },
+    summary: 'watch the machine',
+  })
 }
 
 /** A launch that waits behind others of its account, and the question whether its backend has a worker. */

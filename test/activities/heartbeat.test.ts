@@ -18,31 +18,26 @@ const until = (signal: AbortSignal): Promise<never> =>
   aborted(signal).then((reason) => Promise.reject(reason as Error))
 
 describe('an activity that beats', () => {
-  it('beats at once, then from a timer four times in the timeout of 20 s, and no more when it is done', async () => {
-    jest.useFakeTimers()
-    const env = surroundings()
-    const beats: unknown[] = []
-    env.on('heartbeat', (details) => beats.push(details))
-    let finish = (): void => undefined
-    const work = new Promise<string>((resolve) => (finish = () => resolve('done')))
-    const running = env.run(() => beating(() => work))
-    await jest.advanceTimersByTimeAsync(0)
-    expect(beats).toHaveLength(1)
-    await jest.advanceTimersByTimeAsync(20_000)
-    expect(beats).toHaveLength(5)
-    finish()
-    expect(await running).toBe('done')
-    await jest.advanceTimersByTimeAsync(60_000)
-    expect(beats).toHaveLength(5)
-  })
-
-  it('never beats without details, so that a lost one without any has certainly never begun', async () => {
-    const env = surroundings()
-    const beats: unknown[] = []
-    env.on('heartbeat', (details) => beats.push(details))
-    await env.run(() => beating(async () => undefined))
-    expect(beats).toEqual(['alive'])
-  })
+  it.each([20_000, 300_000])(
+    'beats four times in its timeout of %p ms until it is done',
+    async (timeoutMs) => {
+      jest.useFakeTimers()
+      const env = surroundings({ heartbeatTimeoutMs: timeoutMs })
+      const beats: unknown[] = []
+      env.on('heartbeat', (details) => beats.push(details))
+      let finish = (): void => undefined
+      const work = new Promise<string>((resolve) => (finish = () => resolve('done')))
+      const running = env.run(() => beating(() => work))
+      await jest.advanceTimersByTimeAsync(timeoutMs / 4 - 1)
+      expect(beats).toEqual([])
+      await jest.advanceTimersByTimeAsync((timeoutMs * 3) / 4 + 1)
+      expect(beats).toEqual(['alive', 'alive', 'alive', 'alive'])
+      finish()
+      expect(await running).toBe('done')
+      await jest.advanceTimersByTimeAsync(2 * timeoutMs)
+      expect(beats).toHaveLength(4)
+    },
+  )
 
   it('stops when it is cancelled, as cancelled', async () => {
     const env = surroundings()

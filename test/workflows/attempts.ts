@@ -11,11 +11,12 @@ import { activities, activity, attributesModule, begin, reply, workflowModule, w
 jest.mock('@temporalio/workflow', () => workflowModule())
 jest.mock('../../workflows/attributes', () => attributesModule())
 jest.mock('../../workflows/activities', () => {
-  const verbs = { launching: activities(), verbs: activities(), ending: activities(), watching: activities() }
+  const verbs = { launching: activities(), verbs: activities(), ending: activities() }
   return {
     orchestrator: activities(),
     pressing: activities,
     on: () => verbs,
+    watching: activities,
     starting: (_: string, withinMs: number) => ({
       start: (input: object) => activity('start')({ ...input, withinMs }),
     }),

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { ActivityOptions } from '@temporalio/workflow'
 import { without } from '../../core/defined'
+import { DEFAULT_TIMING } from '../../core/time/timing'
 import type * as Activities from '../../workflows/activities'
 
 /** The options with which activities are proxied, in the order in which they were. */
@@ -41,8 +42,12 @@ const ORDINARY = ['plan', 'decide'] as const
 
 const DOCUMENTS = ['resolveJob', 'drain', 'withdraw', 'extend', 'finishJob'] as const
 
+/** Options of the watch of a machine. */
+const watch = (timing = { silenceMs: 0, leaseMs: 0 }): ActivityOptions =>
+  optionsOf(activities.watching('here', timing), 'watch')
+
 const effects = (): [string, ActivityOptions][] => {
-  const { launching, verbs, ending, watching } = activities.on('here')
+  const { launching, verbs, ending } = activities.on('here')
   const { launching: inTurn } = activities.inTurn('here')
   return [
     ...DOCUMENTS.map((name): [string, ActivityOptions] => [name, optionsOf(activities.orchestrator, name)]),
@@ -52,16 +57,16 @@ const effects = (): [string, ActivityOptions][] => {
     ['find', optionsOf(verbs, 'find')],
     ['start', optionsOf(activities.starting('here', 60_000), 'start')],
     ['settle', optionsOf(ending, 'settle')],
-    ['watch', optionsOf(watching, 'watch')],
+    ['watch', watch()],
   ]
 }
 
 describe('every activity with an effect', () => {
-  it('is waited for when it is cancelled, and beats within 20 s', () => {
+  it('is waited for when it is cancelled, and beats within 20 s unless it is a watch', () => {
     for (const [name, options] of effects()) {
       // By default the SDK would return at once, and clean up while the machine is still being made.
       expect([name, options.cancellationType]).toEqual([name, 'WAIT_CANCELLATION_COMPLETED'])
-      expect([name, options.heartbeatTimeout]).toEqual([name, '20 seconds'])
+      expect([name, options.heartbeatTimeout]).toEqual([name, name === 'watch' ? 20_000 : '20 seconds'])
     }
   })
 
@@ -214,15 +219,24 @@ describe('the copy of a checkpoint', () => {
 
 describe('a watch', () => {
   it('lasts as long as any machine, and a lost watcher is replaced at once and for ever', () => {
-    const { startToCloseTimeout, scheduleToCloseTimeout, retry } = optionsOf(
-      activities.on('here').watching,
-      'watch',
-    )
+    const { startToCloseTimeout, scheduleToCloseTimeout, retry } = watch()
     expect({ startToCloseTimeout, scheduleToCloseTimeout, retry }).toEqual({
       startToCloseTimeout: '3650 days',
       scheduleToCloseTimeout: undefined,
       retry: { initialInterval: '1 second', backoffCoefficient: 1 },
     })
+  })
+})
+
+describe('the loss of a watch', () => {
+  it.each([
+    [DEFAULT_TIMING, 300_000],
+    [{ silenceMs: 60 * 60_000, leaseMs: 60 * 60_000 }, 300_000],
+    [{ silenceMs: 4 * 60_000, leaseMs: 60 * 60_000 }, 40_000],
+    [{ silenceMs: 60 * 60_000, leaseMs: 5 * 60_000 }, 50_000],
+    [{ silenceMs: 1_000, leaseMs: 1_000 }, 20_000],
+  ])('is noticed well before a silence or the end of a lease counts: %j', (timing, lostAfterMs) => {
+    expect(watch(timing).heartbeatTimeout).toBe(lostAfterMs)
   })
 })
 

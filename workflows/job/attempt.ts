@@ -6,7 +6,7 @@ import type { MachineHandle } from '../../core/handle'
 import type { AttemptEnd } from '../../core/job/ledger'
 import { ATTEMPT_FAILED, type AttemptInput, type AttemptOutcome } from '../../core/messages'
 import { formatDuration } from '../../core/time/time'
-import { on, orchestrator } from '../activities'
+import { on, orchestrator, watching } from '../activities'
 import { listen, obeyDrain, obeyExtensions, type AttemptCommands, type Machine } from './attempt-commands'
 import { AttemptPage } from './attempt-page'
 import { forever, kept } from '../forever'
@@ -141,7 +141,7 @@ async function follow(
   for (;;) {
     const seen: WatchOutcome = await forever(
       () =>
-        on(order.backend).watching.watch({
+        watching(order.backend, timing).watch({
           order,
           handle,
           timing,

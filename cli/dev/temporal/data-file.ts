@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { messageOf, TemporalServerError } from './errors'
 import { GRACE_SECONDS } from './leash'
 import { acquireLock, type Lock, type LockEntry } from './lock'
-import { isAlive } from './process-identity'
+import { isAlive } from '../../../service/process-identity'
 import { versionNumbers, type TemporalVersion } from './version'
 
 /** Facts that the owner of a data file publishes for later processes; empty until it knows its ports. */

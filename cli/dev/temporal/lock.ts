@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { identify, isAlive, type ProcessIdentity } from './process-identity'
+import { identify, isAlive, type ProcessIdentity } from '../../../service/process-identity'
 
 /** The data that the owner of a lock publishes. */
 export interface LockEntry<Info> {

@@ -63,14 +63,4 @@ describe('a watch', () => {
     for (const env of envs) env.cancel()
     await Promise.allSettled(watching)
   })
-
-  it('beats with details from its first moment', async () => {
-    const env = surroundings(LONG)
-    const beats: unknown[] = []
-    env.on('heartbeat', (details) => beats.push(details))
-    const watched = input()
-    await place.result(watched.order)
-    await env.run(watch, watched)
-    expect(beats).toEqual(['alive'])
-  })
 })

@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { msToTs, optionalTsToMs } from '@temporalio/common/lib/time'
 import { startDevServer, type DevServer, type DevServerOptions } from '../../../cli/dev/temporal/dev-server'
 import { startLeashed } from '../../../cli/dev/temporal/leash'
-import { identify, isAlive, type ProcessIdentity } from '../../../cli/dev/temporal/process-identity'
+import { identify, isAlive, type ProcessIdentity } from '../../../service/process-identity'
 import { waitUntilReady } from '../../../cli/dev/temporal/ready'
 import { SEARCH_ATTRIBUTES } from '../../../core/queues'
 import { DAY_MS } from '../../../core/time/time'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { startLeashed } from '../../../../cli/dev/temporal/leash'
-import { identify, isAlive } from '../../../../cli/dev/temporal/process-identity'
+import { identify, isAlive } from '../../../../service/process-identity'
 
 /** A shell script as a process on a leash; resolves its promise with the first line that it prints. */
 function leashed(script: string, graceSeconds?: number) {

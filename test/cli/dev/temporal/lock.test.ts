@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { acquireLock, type Lock, type LockEntry } from '../../../../cli/dev/temporal/lock'
-import { identify } from '../../../../cli/dev/temporal/process-identity'
+import { identify } from '../../../../service/process-identity'
 
 let folder: string
 const locks: ReturnType<typeof acquireLock<string>>[] = []

@@ -1,8 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, expect, it } from '@jest/globals'
-import { identify, isAlive } from '../../../../cli/dev/temporal/process-identity'
-import { until } from '../../../support/until'
+import { identify, isAlive } from '../../service/process-identity'
+import { until } from '../support/until'
 
 /** Linux has `ps` too, so the way of other systems can be tried there. */
 const platforms = process.platform === 'linux' ? (['linux', 'darwin'] as const) : [process.platform]

@@ -1,0 +1,49 @@
+import { readlinkSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { identify, isAlive, type ProcessIdentity } from '../service/process-identity'
+import type { Role } from './run'
+
+/** The process in which a worker runs. */
+export interface WorkerIdentity {
+  role: Role
+  host: string
+  process: ProcessIdentity
+  /** Namespace of its process id: two containers may have one host name. Missing where the system has no such namespaces. */
+  namespace: string | undefined
+}
+
+/** The identity of this process as a worker of a role: at most a few hundred characters, shown in the Temporal UI. */
+export function identityOf(role: Role): string {
+  const own = identify(process.pid)
+  const parts = new URLSearchParams({ pid: String(process.pid), started: own?.started ?? '' })
+  const namespace = pidNamespace()
+  if (namespace !== undefined) parts.set('ns', namespace)
+  return `${role}@${hostname()}?${parts.toString()}`
+}
+
+/** The worker that an identity names; undefined if it is not of this form. */
+export function parseIdentity(identity: string): WorkerIdentity | undefined {
+  const match = /^([^@?]+)@([^@?]+)\?([^?]*)$/.exec(identity)
+  if (match === null) return undefined
+  const [, role = '', host = '', parts] = match
+  const values = new URLSearchParams(parts)
+  const pid = Number(values.get('pid'))
+  const started = values.get('started') ?? ''
+  if (!Number.isSafeInteger(pid) || pid <= 0 || started === '') return undefined
+  return { role, host, process: { pid, started }, namespace: values.get('ns') ?? undefined }
+}
+
+/** Whether a worker was a process of this host that has ended. A process of another host, or of another container, may live. */
+export function isDeadHere(identity: string): boolean {
+  const worker = parseIdentity(identity)
+  if (worker === undefined || worker.host !== hostname() || worker.namespace !== pidNamespace()) return false
+  return !isAlive(worker.process)
+}
+
+function pidNamespace(): string | undefined {
+  try {
+    return readlinkSync('/proc/self/ns/pid')
+  } catch {
+    return undefined
+  }
+}
