@@ -47,6 +47,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry('Look', 'job/checkpoints', 'list, verify or download the checkpoints of a job'),
   entry('Operate', 'deployment/setup', 'set up a provider account, or remove the set-up'),
   entry('Operate', 'deployment/worker', 'run workers until stopped'),
+  entry('Operate', 'deployment/workers', 'show the running workers and their load'),
   entry('Operate', 'deployment/budget', 'show the monthly budget and spending'),
   entry('Operate', 'deployment/costs', 'show what ended jobs cost, by owner or place'),
   entry('Operate', 'reservation/reservations', 'reserve capacity, approve purchases, show what is held'),

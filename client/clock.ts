@@ -8,7 +8,7 @@ import { withLimit } from './deadline'
 import { CrucibleError } from './errors'
 
 /** `temporal.api.enums.v1.TaskQueueType` */
-const QUEUE_TYPES = { workflow: 1, activity: 2 } as const
+export const QUEUE_TYPES = { workflow: 1, activity: 2 } as const
 export type QueueType = keyof typeof QUEUE_TYPES
 
 /** Polls are renewed every minute; an older one belongs to a worker that is gone. */
@@ -27,6 +27,11 @@ const POLL_LIMIT_MS = 30 * SECOND_MS
 const LOOK_EVERY_MS = 50
 /** A queue without tasks and workers. */
 const CLOCK_QUEUE = 'crucible-clock'
+
+/** Milliseconds of a protobuf timestamp or duration; 0 if missing. */
+export function msOf(time: { seconds?: unknown; nanos?: number | null } | null | undefined): number {
+  return Number(time?.seconds ?? 0) * SECOND_MS + Math.floor((time?.nanos ?? 0) / 1e6)
+}
 
 type Asked = Pick<Client, 'workflowService' | 'withDeadline'>
 
@@ -48,7 +53,7 @@ async function pollsOf(
   })
   return (pollers ?? []).map(({ identity, lastAccessTime }) => ({
     identity: identity ?? '',
-    atMs: Number(lastAccessTime?.seconds ?? 0) * SECOND_MS + Math.floor((lastAccessTime?.nanos ?? 0) / 1e6),
+    atMs: msOf(lastAccessTime),
   }))
 }
 

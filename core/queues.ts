@@ -18,6 +18,15 @@ export function watchQueue(backend: BackendName): string {
   return `crucible.${backend}.watch`
 }
 
+/** Role of the process that runs the workflows. */
+export const ORCHESTRATOR_ROLE = 'orchestrator'
+
+/** The role whose workers serve a queue: the orchestrator or a backend. Undefined for a queue of others. */
+export function roleServing(queue: string): string | undefined {
+  if (queue === ORCHESTRATOR_QUEUE) return ORCHESTRATOR_ROLE
+  return /^crucible\.([^.]+)(?:\.watch|\.launch)?$/.exec(queue)?.[1]
+}
+
 export const WORKFLOW_TYPES = {
   job: 'job',
   attempt: 'attempt',

@@ -12,15 +12,17 @@ import type { ReservingActivities } from '../core/reservation/activities'
 import { backendQueue, launchQueue, watchQueue } from '../core/queues'
 import type { Logger } from 'pino'
 import type { ObjectStore } from '../storage/store'
-import { identityOf } from './identity'
 import { ownersThrough } from './owners'
 import { wakeThrough } from './waking'
 import { Authentication } from './authentication'
 import type { SecretIssuer } from '../service/secrets'
+import { identityOf } from '../service/worker-identity'
 
 export interface BackendWorkerDeps {
   connection: NativeConnection
   namespace: string
+  /** See `identityOf`; that of this process without a version if missing. */
+  identity?: string
   /** Deployment whose tasks these workers accept; any task if missing. */
   deployment?: string
   client: Client
@@ -98,6 +100,7 @@ function optionsOf({
   namespace,
   deployment,
   backend,
+  identity = identityOf(backend.name),
   authentication = new Authentication(),
 }: BackendWorkerDeps): Pick<
   WorkerOptions,
@@ -106,7 +109,7 @@ function optionsOf({
   return {
     connection,
     namespace,
-    identity: identityOf(backend.name),
+    identity,
     ...authentication.workerOptions(deployment),
     // A launch in progress gets time to answer; another worker takes over a settlement.
     shutdownGraceTime: '5 seconds',
@@ -148,6 +151,7 @@ export function createWatchWorker({
   deployment,
   store,
   backend,
+  identity = identityOf(backend.name),
   grants,
   logger,
   now = Date.now,
@@ -163,7 +167,7 @@ export function createWatchWorker({
   return Worker.create({
     connection,
     namespace,
-    identity: identityOf(backend.name),
+    identity,
     taskQueue: watchQueue(backend.name),
     activities: createWatchActivities(loop),
     ...authentication.workerOptions(deployment),

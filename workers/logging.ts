@@ -22,6 +22,9 @@ export function createLogger(options: { level: LogLevel; isPretty: boolean }): P
   })
 }
 
+/** How often each worker reports itself to the server, which `crucible workers` reads. */
+const WORKER_REPORT_MS = 15_000
+
 /** Sends Temporal's own logs, native ones included, to our logger. Called once per process, before any worker. */
 export function installRuntime(logger: PinoLogger): void {
   Runtime.install({
@@ -29,6 +32,7 @@ export function installRuntime(logger: PinoLogger): void {
     telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } },
     // We stop workers ourselves; the CLI handles Ctrl-C.
     shutdownSignals: [],
+    workerHeartbeatInterval: WORKER_REPORT_MS,
   })
 }
 

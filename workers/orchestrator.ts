@@ -22,7 +22,6 @@ import type { ObjectStore } from '../storage/store'
 import type { Authentication } from './authentication'
 import { workflowBundle } from './bundle'
 import { nearBackends, type WorkerConfig } from '../service/config'
-import { identityOf } from './identity'
 import { measureInput, postJson } from './outside'
 import { ownersThrough } from './owners'
 import { runnerPublisher } from '../service/runner-program'
@@ -31,6 +30,8 @@ import { wakeThrough } from './waking'
 export interface OrchestratorDeps {
   config: WorkerConfig
   connection: NativeConnection
+  /** See `identityOf`. */
+  identity: string
   store: ObjectStore
   askOffers: AskOffers
   client: Client
@@ -41,9 +42,6 @@ export interface OrchestratorDeps {
   authentication: Authentication
   logger: Logger
 }
-
-/** Role of the process that runs the workflows. */
-export const ORCHESTRATOR_ROLE = 'orchestrator'
 
 /** Workflows cached in memory; beyond that, the oldest are dropped and replayed when needed. */
 const CACHED_WORKFLOWS_MAX = 5_000
@@ -106,7 +104,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
   return Worker.create({
     connection,
     namespace: config.temporal.namespace,
-    identity: identityOf(ORCHESTRATOR_ROLE),
+    identity: deps.identity,
     taskQueue: ORCHESTRATOR_QUEUE,
     workflowBundle: await authentication.guard(workflowBundle(), deps.deployment),
     activities,

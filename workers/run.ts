@@ -21,9 +21,11 @@ import {
 import { GrantIssuer, granterFor } from '../service/grants'
 import { makeBackend } from '../service/make-backend'
 import { offersThroughWorkers } from './offers'
-import { createOrchestrator, ORCHESTRATOR_ROLE } from './orchestrator'
+import { createOrchestrator } from './orchestrator'
+import { ORCHESTRATOR_ROLE } from '../core/queues'
 import { checkSameDeployment } from './same-deployment'
 import { SecretIssuer } from '../service/secrets'
+import { identityOf } from '../service/worker-identity'
 import { takeOver } from './taking-over'
 
 /** Role of a process: `orchestrator`, or the name of a backend. */
@@ -38,6 +40,8 @@ export interface RunOptions {
   config: WorkerConfig
   roles: readonly Role[]
   logger: Logger
+  /** Version of this product, which `crucible workers` shows. */
+  version?: string
   /** Stops the workers gracefully: no new tasks; tasks in progress are finished or handed over. */
   signal: AbortSignal
   /** Called when all workers poll. */
@@ -127,6 +131,7 @@ async function createRole(
   role: Role,
 ): Promise<Worker[]> {
   const { config, store, connection, client, deployment, logger, authentication } = at
+  const identity = identityOf(role, at.version)
   if (role !== ORCHESTRATOR_ROLE) {
     const secrets = await SecretIssuer.open(store, config.home.secretKeyFile)
     const granter = granterFor(config, role, store)
@@ -138,6 +143,7 @@ async function createRole(
     for (const place of backend.places ?? []) await notePlace(store, { backend: role, place })
     const workers = await createBackendWorkers({
       connection,
+      identity,
       namespace: config.temporal.namespace,
       deployment,
       client,
@@ -160,6 +166,7 @@ async function createRole(
     await createOrchestrator({
       config,
       connection,
+      identity,
       client,
       store,
       askOffers,

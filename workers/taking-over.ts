@@ -2,7 +2,7 @@ import { ActivityNotFoundError, type Client } from '@temporalio/client'
 import { handedOver } from '../activities/heartbeat'
 import { SEARCH_ATTRIBUTES, WORKFLOW_TYPES } from '../core/queues'
 import { eachOf } from '../storage/parallel'
-import { isDeadHere } from './identity'
+import { isDeadHere } from '../service/worker-identity'
 import type { Role } from './run'
 
 /** The activity that follows one machine (`core/activities.ts`). */

@@ -1,4 +1,5 @@
 import { runWorkers, type RunOptions } from '../../workers/run'
+import { version } from '../kit/package'
 
 /** Workers that poll, in this process. */
 export interface RunningWorkers {
@@ -9,13 +10,16 @@ export interface RunningWorkers {
 }
 
 /** Starts workers and resolves when all of them poll. Rejects if one cannot start, or when `signal` aborts first. */
-export async function startWorkers(options: Omit<RunOptions, 'onReady'>): Promise<RunningWorkers> {
+export async function startWorkers(
+  options: Omit<RunOptions, 'onReady' | 'version'>,
+): Promise<RunningWorkers> {
   const stopping = new AbortController()
   const { signal, ...rest } = options
   let isReady = (): void => {}
   const ready = new Promise<void>((resolve) => (isReady = resolve))
   const ended = runWorkers({
     ...rest,
+    version: version(),
     signal: stopping.signal,
     onReady: isReady,
   }).catch((error: unknown) => {

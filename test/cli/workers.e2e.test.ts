@@ -2,9 +2,11 @@ import { mkdtempSync, realpathSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import type { WorkerList } from '../../client/worker-list'
 import { makeMarkedFolder } from '../support/marked-store'
 import { freshNamespace } from '../support/namespace'
 import { connectTo, testServer, type TestConnection } from '../support/temporal'
+import { until } from '../support/until'
 import { build, CommandLine } from './process'
 
 const PROGRAM = `import os, time
@@ -60,6 +62,11 @@ it('a job waits until workers are started, each in a process of its own, and say
     /error +workers +no worker polls crucible\n.*crucible worker orchestrator/,
   )
 
+  const { workers, queues } = await crucible.json<WorkerList>('workers')
+  expect(workers).toEqual([])
+  expect(queues[0]).toMatchObject({ queue: 'crucible', type: 'workflow', workers: 0, waiting: 1 })
+  expect((await crucible.run('workers')).stdout).toMatch(/^No worker runs\..*`crucible worker`/)
+
   // The server may forget it before a worker is there.
   const { exitCode, stdout } = await crucible.run('extend', id, '--budget', '3', '--json')
   expect(exitCode).toBe(6)
@@ -71,6 +78,24 @@ it('a job waits until workers are started, each in a process of its own, and say
   expect(orchestrator.document).toMatchObject({ roles: ['orchestrator'], address: testServer().address })
   const local = await crucible.ready('worker', 'local')
   expect((await crucible.run('extend', id, '--budget', '3')).exitCode).toBe(0)
+  await until(async () => {
+    const { workers } = await crucible.json<WorkerList>('workers')
+    return workers.length === 2
+  })
+  const list = await crucible.json<WorkerList>('workers')
+  expect(list.workers).toMatchObject(
+    [orchestrator, local].map(({ child }, at) => ({
+      role: ['orchestrator', 'local'][at],
+      pid: child.pid,
+      version: expect.stringMatching(/^\d/),
+    })),
+  )
+  expect(list.queues.map(({ queue, type, workers }) => `${workers} ${type} ${queue}`)).toEqual([
+    '1 workflow crucible',
+    '1 activity crucible',
+    '1 activity crucible.local',
+    '1 activity crucible.local.watch',
+  ])
   writeFileSync(end, '')
   expect((await crucible.run('logs', '-f', id)).stdout).toContain('says *** aloud')
   expect(await crucible.json('show', id)).toMatchObject({

@@ -4,7 +4,7 @@ import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/com
 import type { Client, Connection } from '@temporalio/client'
 import { attemptWorkflowId, SEARCH_ATTRIBUTES, watchQueue, WORKFLOW_TYPES } from '../../core/queues'
 import { Authentication } from '../../workers/authentication'
-import { identityOf } from '../../workers/identity'
+import { identityOf } from '../../service/worker-identity'
 import { takeOver } from '../../workers/taking-over'
 import { freshNamespace } from '../support/namespace'
 import { connectTo, type TestConnection } from '../support/temporal'

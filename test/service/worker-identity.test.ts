@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { hostname } from 'node:os'
 import { describe, expect, it } from '@jest/globals'
 import { identify } from '../../service/process-identity'
-import { identityOf, isDeadHere, parseIdentity } from '../../workers/identity'
+import { identityOf, isDeadHere, parseIdentity } from '../../service/worker-identity'
 
 const OWN = identityOf('ec2')
 

@@ -1,11 +1,13 @@
 import { readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { identify, isAlive, type ProcessIdentity } from '../service/process-identity'
-import type { Role } from './run'
+import { identify, isAlive, type ProcessIdentity } from './process-identity'
 
 /** The process in which a worker runs. */
 export interface WorkerIdentity {
-  role: Role
+  /** `orchestrator`, or the name of a backend. */
+  role: string
+  /** Version of this product; empty if unknown. */
+  version: string
   host: string
   process: ProcessIdentity
   /** Namespace of its process id: two containers may have one host name. Missing where the system has no such namespaces. */
@@ -13,9 +15,13 @@ export interface WorkerIdentity {
 }
 
 /** The identity of this process as a worker of a role: at most a few hundred characters, shown in the Temporal UI. */
-export function identityOf(role: Role): string {
+export function identityOf(role: string, version = ''): string {
   const own = identify(process.pid)
-  const parts = new URLSearchParams({ pid: String(process.pid), started: own?.started ?? '' })
+  const parts = new URLSearchParams({
+    version,
+    pid: String(process.pid),
+    started: own?.started ?? '',
+  })
   const namespace = pidNamespace()
   if (namespace !== undefined) parts.set('ns', namespace)
   return `${role}@${hostname()}?${parts.toString()}`
@@ -30,7 +36,8 @@ export function parseIdentity(identity: string): WorkerIdentity | undefined {
   const pid = Number(values.get('pid'))
   const started = values.get('started') ?? ''
   if (!Number.isSafeInteger(pid) || pid <= 0 || started === '') return undefined
-  return { role, host, process: { pid, started }, namespace: values.get('ns') ?? undefined }
+  const namespace = values.get('ns') ?? undefined
+  return { role, host, version: values.get('version') ?? '', process: { pid, started }, namespace }
 }
 
 /** Whether a worker was a process of this host that has ended. A process of another host, or of another container, may live. */
