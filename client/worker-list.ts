@@ -13,7 +13,7 @@ import { msOf, QUEUE_TYPES, type QueueType } from './clock'
 import type { Context } from './context'
 
 /** Tasks of a kind that a worker does at the same time. */
-export interface Slots {
+interface Slots {
   used: number
   total: number
 }

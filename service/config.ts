@@ -22,6 +22,8 @@ export interface WorkerConfig {
   /** Share of each backend's list prices that is really paid. */
   discounts: Discounts
   logLevel: LogLevel
+  /** Where the process serves metrics and its health; missing without the setting. */
+  monitor?: { host: string; port: number } | undefined
   /** Monthly spending limits. */
   monthly: MonthlyLimits
 }
@@ -108,6 +110,7 @@ export function examineWorkerConfig(env: Environment): { config: WorkerConfig; p
     backends: readBackends(env, { home, problems }),
     discounts: attempt(() => parseDiscounts(env.CRUCIBLE_DISCOUNTS), new Map()),
     logLevel: attempt(() => readLogLevel(env), 'info'),
+    monitor: attempt(() => readMonitor(env), undefined),
     monthly: attempt(() => readMonthly(env), { owners: {} }),
   }
   return { config, problems }
@@ -251,6 +254,19 @@ function readBackends(
   }
   if (names.length === 0) problems.push('CRUCIBLE_BACKENDS is empty: list at least one, such as local')
   return backends
+}
+
+/** `host:port`, or a port of this machine alone. */
+const MONITOR_PATTERN = /^(?:([\w.-]+|\[[0-9a-f:]+\]):)?(\d{1,5})$/i
+const PORT_MAX = 65_535
+
+function readMonitor(env: Environment): WorkerConfig['monitor'] {
+  const text = env.CRUCIBLE_METRICS?.trim() ?? ''
+  if (text === '') return undefined
+  const [, host = '127.0.0.1', port] = MONITOR_PATTERN.exec(text) ?? []
+  if (port === undefined || Number(port) > PORT_MAX)
+    throw new ConfigError([`CRUCIBLE_METRICS is "${text}": write host:port, such as 127.0.0.1:9464`])
+  return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) }
 }
 
 function readLogLevel(env: Environment): LogLevel {

@@ -10,7 +10,7 @@ export interface WorkerIdentity {
   version: string
   host: string
   process: ProcessIdentity
-  /** Namespace of its process id: two containers may have one host name. Missing where the system has no such namespaces. */
+  /** Namespace of its process id: a container that starts again has another one. Missing where the system has no such namespaces. */
   namespace: string | undefined
 }
 
@@ -40,11 +40,14 @@ export function parseIdentity(identity: string): WorkerIdentity | undefined {
   return { role, host, version: values.get('version') ?? '', process: { pid, started }, namespace }
 }
 
-/** Whether a worker was a process of this host that has ended. A process of another host, or of another container, may live. */
+/**
+ * Whether a worker has ended, as far as this process can see: it was a process of this host that is gone, or one of a container of this name,
+ * which is another one now. A process of another host may live.
+ */
 export function isDeadHere(identity: string): boolean {
   const worker = parseIdentity(identity)
-  if (worker === undefined || worker.host !== hostname() || worker.namespace !== pidNamespace()) return false
-  return !isAlive(worker.process)
+  if (worker === undefined || worker.host !== hostname()) return false
+  return worker.namespace !== pidNamespace() || !isAlive(worker.process)
 }
 
 function pidNamespace(): string | undefined {

@@ -8,6 +8,8 @@ import { stampingInterceptors } from '../core/stamping'
 import { PayloadSeal } from '../storage/payload-seal'
 import { sealedBundle } from './bundle'
 
+type ActivityInterceptor = NonNullable<NonNullable<WorkerOptions['interceptors']>['activity']>[number]
+
 type Bundle = NonNullable<WorkerOptions['workflowBundle']>
 
 /**
@@ -20,12 +22,19 @@ export class Authentication {
     private readonly now: () => number = Date.now,
   ) {}
 
-  /** Options of all workers of a deployment; with its id they refuse the tasks of other deployments. */
-  workerOptions(deployment?: string): Pick<WorkerOptions, 'interceptors' | 'dataConverter'> {
+  /**
+   * Options of all workers of a deployment; with its id they refuse the tasks of other deployments.
+   * @param measure an interceptor that sees what Temporal sees of each activity
+   */
+  workerOptions(
+    deployment?: string,
+    measure?: ActivityInterceptor,
+  ): Pick<WorkerOptions, 'interceptors' | 'dataConverter'> {
     const isRequired = this.key !== undefined
     return {
       interceptors: {
         activity: [
+          ...(measure === undefined ? [] : [measure]),
           ...(deployment === undefined
             ? []
             : [(context: Parameters<typeof onlyFor>[0]) => ({ inbound: onlyFor(context, deployment) })]),

@@ -12,6 +12,7 @@ import type { ReservingActivities } from '../core/reservation/activities'
 import { backendQueue, launchQueue, watchQueue } from '../core/queues'
 import type { Logger } from 'pino'
 import type { ObjectStore } from '../storage/store'
+import type { Metrics } from '../activities/metrics'
 import { ownersThrough } from './owners'
 import { wakeThrough } from './waking'
 import { Authentication } from './authentication'
@@ -33,6 +34,8 @@ export interface BackendWorkerDeps {
   grants?: GrantSource | undefined
   /** Verifier of signatures; missing in tests of other features, which accept every request. */
   authentication?: Authentication | undefined
+  /** Counts what the workers do; missing where no address serves them. */
+  metrics?: Metrics | undefined
   /** See `SendingDeps`. */
   sendLimitMs?: number
   /** See `PurchaseDeps`. */
@@ -100,6 +103,7 @@ function optionsOf({
   namespace,
   deployment,
   backend,
+  metrics,
   identity = identityOf(backend.name),
   authentication = new Authentication(),
 }: BackendWorkerDeps): Pick<
@@ -110,7 +114,7 @@ function optionsOf({
     connection,
     namespace,
     identity,
-    ...authentication.workerOptions(deployment),
+    ...authentication.workerOptions(deployment, metrics?.measure(backend.name)),
     // A launch in progress gets time to answer; another worker takes over a settlement.
     shutdownGraceTime: '5 seconds',
   }
@@ -154,12 +158,14 @@ export function createWatchWorker({
   identity = identityOf(backend.name),
   grants,
   logger,
+  metrics,
   now = Date.now,
   monotonicMs = () => performance.now(),
   authentication = new Authentication(),
 }: BackendWorkerDeps): Promise<Worker> {
   const loop = new WatchLoop(backend, store, now, monotonicMs)
   loop.grants = grants
+  metrics?.readWatches(backend.name, loop)
   loop.onProviderTrouble = (trouble) => {
     if (trouble === undefined) logger?.info(`${backend.name} answers about its machines again`)
     else logger?.warn({ trouble }, `${backend.name} does not answer about its machines, which keep running`)
@@ -170,7 +176,7 @@ export function createWatchWorker({
     identity,
     taskQueue: watchQueue(backend.name),
     activities: createWatchActivities(loop),
-    ...authentication.workerOptions(deployment),
+    ...authentication.workerOptions(deployment, metrics?.measure(backend.name)),
     maxConcurrentActivityTaskExecutions: WATCHES_MAX,
     // Watches are handed over immediately.
     shutdownGraceTime: 0,

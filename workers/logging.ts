@@ -3,6 +3,7 @@ import { pino, type Logger as PinoLogger } from 'pino'
 import { JOB_FAILED_LOG } from '../core/messages'
 import { WORKFLOW_TYPES } from '../core/queues'
 import type { LogLevel } from '../service/config'
+import type { Monitor } from './monitor'
 
 const LEVELS: Readonly<Record<TemporalLevel, LogLevel>> = {
   TRACE: 'debug',
@@ -25,11 +26,17 @@ export function createLogger(options: { level: LogLevel; isPretty: boolean }): P
 /** How often each worker reports itself to the server, which `crucible workers` reads. */
 const WORKER_REPORT_MS = 15_000
 
-/** Sends Temporal's own logs, native ones included, to our logger. Called once per process, before any worker. */
-export function installRuntime(logger: PinoLogger): void {
+/**
+ * Sends Temporal's own logs, native ones included, to our logger, and its metrics to those who ask the monitor. Called once per process,
+ * before any worker.
+ */
+export function installRuntime(logger: PinoLogger, monitor?: Monitor): void {
   Runtime.install({
     logger: temporalLogger(logger),
-    telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } },
+    telemetryOptions: {
+      logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } },
+      ...(monitor !== undefined && { metrics: monitor.exporter }),
+    },
     // We stop workers ourselves; the CLI handles Ctrl-C.
     shutdownSignals: [],
     workerHeartbeatInterval: WORKER_REPORT_MS,

@@ -15,13 +15,14 @@ import { WaitingLine } from '../activities/plan/waiting-line'
 import type { OrchestratorActivities } from '../core/activities'
 import type { ReservationDocuments } from '../core/reservation/activities'
 import type { RetrainingActivities } from '../core/retraining/run'
-import { ORCHESTRATOR_QUEUE } from '../core/queues'
+import { ORCHESTRATOR_QUEUE, ORCHESTRATOR_ROLE } from '../core/queues'
 import { limitsAnybody } from '../core/money/treasury'
 import { INPUT_MEASURERS } from '../service/input-measurers'
 import type { ObjectStore } from '../storage/store'
 import type { Authentication } from './authentication'
 import { workflowBundle } from './bundle'
 import { nearBackends, type WorkerConfig } from '../service/config'
+import type { Metrics } from '../activities/metrics'
 import { measureInput, postJson } from './outside'
 import { ownersThrough } from './owners'
 import { runnerPublisher } from '../service/runner-program'
@@ -40,6 +41,8 @@ export interface OrchestratorDeps {
   /** Opens the secrets of schedules. */
   key: Buffer
   authentication: Authentication
+  /** Counts what the worker does; missing where no address serves them. */
+  metrics?: Metrics | undefined
   logger: Logger
 }
 
@@ -48,7 +51,7 @@ const CACHED_WORKFLOWS_MAX = 5_000
 
 /** Workflows, planning, decisions and documents, on `ORCHESTRATOR_QUEUE`. */
 export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker> {
-  const { config, connection, store, askOffers, client, authentication, logger } = deps
+  const { config, connection, store, askOffers, client, authentication, metrics, logger } = deps
   const now = Date.now
   const limits = config.monthly
   // Without limits, this worker starts no treasury, but settles reservations made by others.
@@ -101,6 +104,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
     ...createDrainingActivities({ client, store, now }),
     ...createStoreActivities({ store, now, owners: ownersThrough(client), treasury }),
   }
+  metrics?.readJobs(client, [...config.backends.keys()])
   return Worker.create({
     connection,
     namespace: config.temporal.namespace,
@@ -108,7 +112,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
     taskQueue: ORCHESTRATOR_QUEUE,
     workflowBundle: await authentication.guard(workflowBundle(), deps.deployment),
     activities,
-    ...authentication.workerOptions(deps.deployment),
+    ...authentication.workerOptions(deps.deployment, metrics?.measure(ORCHESTRATOR_ROLE)),
     maxCachedWorkflows: CACHED_WORKFLOWS_MAX,
     shutdownGraceTime: '5 seconds',
   })

@@ -20,6 +20,7 @@ import {
 } from '../service/deployment'
 import { GrantIssuer, granterFor } from '../service/grants'
 import { makeBackend } from '../service/make-backend'
+import type { Monitor } from './monitor'
 import { offersThroughWorkers } from './offers'
 import { createOrchestrator } from './orchestrator'
 import { ORCHESTRATOR_ROLE } from '../core/queues'
@@ -42,6 +43,8 @@ export interface RunOptions {
   logger: Logger
   /** Version of this product, which `crucible workers` shows. */
   version?: string
+  /** Serves what monitors ask this process for; missing without such an address. */
+  monitor?: Monitor | undefined
   /** Stops the workers gracefully: no new tasks; tasks in progress are finished or handed over. */
   signal: AbortSignal
   /** Called when all workers poll. */
@@ -69,6 +72,8 @@ export async function runWorkers(options: RunOptions): Promise<void> {
       throw error
     }
   }, patience)
+  if (options.monitor !== undefined)
+    options.monitor.isReady = () => workers.every((worker) => worker.getState() === 'RUNNING')
   try {
     await runUntil(signal, workers, options.onReady)
   } finally {
@@ -132,6 +137,7 @@ async function createRole(
 ): Promise<Worker[]> {
   const { config, store, connection, client, deployment, logger, authentication } = at
   const identity = identityOf(role, at.version)
+  const metrics = at.monitor?.metrics
   if (role !== ORCHESTRATOR_ROLE) {
     const secrets = await SecretIssuer.open(store, config.home.secretKeyFile)
     const granter = granterFor(config, role, store)
@@ -151,6 +157,7 @@ async function createRole(
       backend,
       secrets,
       grants,
+      metrics,
       logger,
       authentication,
     })
@@ -172,6 +179,7 @@ async function createRole(
       askOffers,
       deployment,
       authentication,
+      metrics,
       key: at.key,
       logger,
     }),

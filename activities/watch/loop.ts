@@ -29,6 +29,8 @@ interface WatchEntry {
   resolve: (outcome: WatchOutcome) => void
   reject: (error: unknown) => void
   readDueAtMs: number
+  /** Monotonic time of the last look at the machine, or of the start of its watch. */
+  checkedAtMs: number
 }
 
 /**
@@ -68,7 +70,8 @@ export class WatchLoop {
     return new Promise<WatchOutcome>((resolve, reject) => {
       const timing = atPace(input.timing, this.backend.capabilities.pace)
       const machine = new MachineWatch(this, { ...input, timing })
-      const entry: WatchEntry = { input, machine, resolve, reject, readDueAtMs: -Infinity }
+      const checkedAtMs = this.monotonicMs()
+      const entry: WatchEntry = { input, machine, resolve, reject, readDueAtMs: -Infinity, checkedAtMs }
       const leave = (): void => {
         this.entries.delete(entry)
         // The loop has no machine left to wait for.
@@ -85,6 +88,12 @@ export class WatchLoop {
 
   get size(): number {
     return this.entries.size
+  }
+
+  /** Time since the last look at the machine that was looked at longest ago; 0 without machines. */
+  get longestUncheckedMs(): number {
+    const oldestMs = Math.min(...[...this.entries].map(({ checkedAtMs }) => checkedAtMs))
+    return this.entries.size === 0 ? 0 : this.monotonicMs() - oldestMs
   }
 
   private async runUntilEmpty(): Promise<void> {
@@ -178,6 +187,7 @@ export class WatchLoop {
     const isGone = typeof observation === 'object' && observation.state === 'gone'
     const isReadDue = nowMs >= entry.readDueAtMs || isGone
     if (isReadDue) entry.readDueAtMs = nowMs + this.readEveryMs(entry)
+    entry.checkedAtMs = nowMs
     try {
       const outcome = await entry.machine.check(observation, isReadDue)
       if (outcome === undefined || !this.entries.delete(entry)) return

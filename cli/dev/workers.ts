@@ -1,3 +1,5 @@
+import { CrucibleError } from '../../client/errors'
+import { Monitor, type MonitorAddress } from '../../workers/monitor'
 import { runWorkers, type RunOptions } from '../../workers/run'
 import { version } from '../kit/package'
 
@@ -40,4 +42,17 @@ export async function startWorkers(
     signal.throwIfAborted()
   }
   return { ended, stop }
+}
+
+/** The monitor of this process; undefined without an address. Throws `usage` when the address cannot be used. */
+export async function openMonitor(address: MonitorAddress | undefined): Promise<Monitor | undefined> {
+  if (address === undefined) return undefined
+  try {
+    return await Monitor.open(address)
+  } catch (error) {
+    throw new CrucibleError('usage', `CRUCIBLE_METRICS cannot be served: ${(error as Error).message}.`, {
+      hint: 'Choose a free port of this machine.',
+      cause: error,
+    })
+  }
 }

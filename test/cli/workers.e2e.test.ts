@@ -33,6 +33,7 @@ beforeAll(async () => {
   crucible = new CommandLine(
     {
       CRUCIBLE_HOME: join(folder, 'home'),
+      CRUCIBLE_METRICS: '127.0.0.1:0',
       TEMPORAL_ADDRESS: testServer().address,
       TEMPORAL_NAMESPACE: namespace,
       SAYS: 'hello',
@@ -45,6 +46,13 @@ afterAll(async () => {
   await crucible.close()
   await connected.close()
 }, 60_000)
+
+/** What a worker's process answers at a path. */
+async function textAt({ document }: { document: Record<string, unknown> }, path: string): Promise<string> {
+  const answer = await fetch(`http://${String(document['metrics'])}${path}`)
+  expect(answer.status).toBe(200)
+  return answer.text()
+}
 
 it('a job waits until workers are started, each in a process of its own, and says so meanwhile', async () => {
   const { id, isServed } = await crucible.json<{ id: string; isServed: boolean }>(
@@ -102,6 +110,19 @@ it('a job waits until workers are started, each in a process of its own, and say
     state: 'succeeded',
     cost: { budgetMicroUsd: 3_000_000 },
   })
+
+  const metrics = await textAt(orchestrator, '/metrics')
+  // Those of Temporal's SDK, and ours.
+  expect(metrics).toMatch(/^temporal_worker_task_slots_available\{.*\} \d+$/m)
+  expect(metrics).toMatch(
+    /^crucible_activities_total\{activity="finishJob",outcome="ok",role="orchestrator"\} 1$/m,
+  )
+  expect(metrics).toMatch(/^crucible_jobs\{state="running"\} [01]$/m)
+  expect(await textAt(local, '/metrics')).toMatch(
+    /^crucible_attempts_ended_total\{backend="local",capacity="[a-z-]+",end="succeeded"\} 1$/m,
+  )
+  expect(metrics).not.toContain(id)
+  expect(await textAt(local, '/readyz')).toBe('all workers poll\n')
 
   for (const { child, ended } of [orchestrator, local]) {
     child.kill('SIGTERM')

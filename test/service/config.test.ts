@@ -56,6 +56,14 @@ describe('the configuration of a worker', () => {
     expect(read(blank)).toEqual({ ...read(), backends: expect.any(Map) })
   })
 
+  it.each([
+    ['9464', { host: '127.0.0.1', port: 9_464 }],
+    ['0.0.0.0:9464', { host: '0.0.0.0', port: 9_464 }],
+    ['[::1]:0', { host: '::1', port: 0 }],
+  ])('serves metrics at %s', (text, monitor) => {
+    expect(read({ CRUCIBLE_METRICS: text })).toMatchObject({ monitor })
+  })
+
   it('reads every duration, each in its own place', () => {
     for (const [index, { name, key }] of TIMING_SETTINGS.entries()) {
       const seconds = 1_000 + index
@@ -150,6 +158,8 @@ describe('a bad value', () => {
       { CRUCIBLE_GRANT_CREDENTIALS_FILE: '/nowhere/credentials' },
       /^CRUCIBLE_GRANT_CREDENTIALS_FILE is "\/nowhere\/credentials", which cannot be read .*: name a readable file$/,
     ],
+    [{ CRUCIBLE_METRICS: 'here' }, /^CRUCIBLE_METRICS is "here": write host:port, such as 127.0.0.1:9464$/],
+    [{ CRUCIBLE_METRICS: ':99999' }, /^CRUCIBLE_METRICS is ":99999": write host:port/],
     [{ CRUCIBLE_LOG: 'loud' }, /^CRUCIBLE_LOG is "loud": write one of debug, info, warn, error$/],
     [{ CRUCIBLE_LOCAL_SLOTS: 'many' }, /^CRUCIBLE_LOCAL_SLOTS is "many": write a whole number from 1/],
     [{ CRUCIBLE_LOCAL_SPOT: 'perhaps' }, /^CRUCIBLE_LOCAL_SPOT is "perhaps": write yes or no$/],

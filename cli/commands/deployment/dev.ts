@@ -211,7 +211,7 @@ async function runWith(
 ): Promise<void> {
   const { createLogger, installRuntime } = require('../../../workers/logging') as typeof logging
   const { rolesOf } = require('../../../workers/run') as typeof running
-  const { startWorkers } = require('../../dev/workers') as typeof devWorkers
+  const { openMonitor, startWorkers } = require('../../dev/workers') as typeof devWorkers
   const signal = cli.interruption()
   const { connection, namespace, address } = server
   const config: WorkerConfig = { ...read, temporal: { connection, namespace } }
@@ -220,9 +220,10 @@ async function runWith(
     level: isQuiet ? 'warn' : config.logLevel,
     isPretty: cli.out.stderr.isTTY === true,
   })
-  installRuntime(logger)
+  const monitor = await openMonitor(config.monitor)
+  installRuntime(logger, monitor)
   const roles = rolesOf(config)
-  const workers = await startWorkers({ config, roles, logger, signal })
+  const workers = await startWorkers({ config, roles, logger, signal, monitor })
   const note: DevNote = {
     pid: process.pid,
     address,
@@ -254,6 +255,7 @@ async function runWith(
     stopLooking()
     removeDevNote(config.home, note)
     await workers.stop()
+    await monitor?.close()
   }
 }
 

@@ -32,7 +32,7 @@ async function work(cli: Cli, wanted: string[]): Promise<void> {
   const { readWorkerConfig } = require('../../../service/config') as typeof workerConfig
   const { createLogger, installRuntime } = require('../../../workers/logging') as typeof logging
   const { rolesOf } = require('../../../workers/run') as typeof running
-  const { startWorkers } = require('../../dev/workers') as typeof devWorkers
+  const { openMonitor, startWorkers } = require('../../dev/workers') as typeof devWorkers
   const config = readWorkerConfig(cli.environment)
   const known = rolesOf(config)
   const unknown = wanted.filter((role) => !known.includes(role))
@@ -43,16 +43,24 @@ async function work(cli: Cli, wanted: string[]): Promise<void> {
   }
   const roles = wanted.length === 0 ? known : [...new Set(wanted)]
   const logger = createLogger({ level: config.logLevel, isPretty: cli.out.stderr.isTTY === true })
-  installRuntime(logger)
+  const monitor = await openMonitor(config.monitor)
+  installRuntime(logger, monitor)
   try {
-    const workers = await startWorkers({ config, roles, logger, signal })
-    cli.out.jsonLine({ pid: process.pid, roles, address: config.temporal.connection.address })
+    const workers = await startWorkers({ config, roles, logger, signal, monitor })
+    cli.out.jsonLine({
+      pid: process.pid,
+      roles,
+      address: config.temporal.connection.address,
+      metrics: monitor?.address ?? null,
+    })
     cli.out.line(`Workers poll at ${config.temporal.connection.address}: ${roles.join(', ')}.`)
     signal.addEventListener('abort', () => void workers.stop().catch(() => undefined), { once: true })
     if (signal.aborted) await workers.stop()
     await workers.ended
   } catch (error) {
     if (!signal.aborted) throw error
+  } finally {
+    await monitor?.close()
   }
   // A regular stop.
   cli.exitCode = 0

@@ -243,4 +243,14 @@ describe('a loop', () => {
     await looks(3)
     expect(reads.length).toBe(before + COUNT)
   })
+
+  it('knows how long ago it has looked at each machine', async () => {
+    let monotonicMs = 0
+    const loop = new WatchLoop(place.backend, place.store, place.now, () => monotonicMs)
+    expect(loop.longestUncheckedMs).toBe(0)
+    follow(loop, watched({ observeMs: 600_000 }))
+    await until(() => observed() > 0)
+    monotonicMs = 7_000
+    expect(loop.longestUncheckedMs).toBe(7_000)
+  })
 })
