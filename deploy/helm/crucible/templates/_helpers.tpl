@@ -30,6 +30,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- /* The backends: all roles but the orchestrator. */ -}}
 {{- define "crucible.backends" -}}
 {{- $backends := list -}}
+{{- if hasKey .Values.workers "local" -}}
+{{- fail "workers.local: its jobs would run in the worker's pod and end with it; use the backend of a provider" -}}
+{{- end -}}
 {{- range $role, $worker := .Values.workers -}}
 {{- if and $worker (ne $role "orchestrator") -}}{{- $backends = append $backends $role -}}{{- end -}}
 {{- end -}}
