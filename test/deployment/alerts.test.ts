@@ -90,11 +90,14 @@ describe('the alerts', () => {
     expect(RULES.map(({ alert }) => alert)).toEqual(Object.keys(FAULTS))
   })
 
-  it('use metrics that exist', () => {
+  it('use, as the dashboard does, metrics that exist', () => {
     const source = readFileSync(join(__dirname, '../../activities/metrics.ts'), 'utf8')
-    const used = RULES.flatMap(({ expr }) => expr.match(/\bcrucible_[a-z_]+/g) ?? [])
-    expect(used.length).toBeGreaterThan(8)
-    for (const name of used) expect(source).toContain(`'${name.replace(/_total$/, '')}'`)
+    const dashboard = readFileSync(join(FILE, '../dashboard.json'), 'utf8')
+    for (const text of [RULES.map(({ expr }) => expr).join(' '), dashboard]) {
+      const used = text.match(/\bcrucible_[a-z_]+/g) ?? []
+      expect(used.length).toBeGreaterThan(8)
+      for (const name of used) expect(source).toContain(`'${name.replace(/_(?:total|bucket)$/, '')}'`)
+    }
   })
 
   withPromtool('are silent while everything is well', () => play({}, []))
