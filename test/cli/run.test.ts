@@ -36,6 +36,7 @@ const WITHOUT_SERVER: Record<string, { args: string[]; exitCode: number }> = {
   checkpoints: { args: ['job-none', 'verify'], exitCode: 5 },
   setup: { args: ['nobody'], exitCode: 2 },
   worker: { args: ['nobody'], exitCode: 2 },
+  workers: { args: [], exitCode: 7 },
   budget: { args: [], exitCode: 7 },
   costs: { args: [], exitCode: 0 },
   reservations: { args: ['show', 'res-none'], exitCode: 5 },
