@@ -1,5 +1,6 @@
 import { withoutEnd } from '../core/trim'
 import { request as send, type Dispatcher } from 'undici'
+import { trustRemedyOf, UNTRUSTED } from '../network/config'
 import { dispatcherTo } from '../network/outside'
 import type { z } from 'zod'
 import { MINUTE_MS, SECOND_MS } from '../core/time/time'
@@ -124,10 +125,7 @@ const BEFORE_SENDING = [
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
   'CERT_HAS_EXPIRED',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  ...UNTRUSTED,
   'ERR_TLS_CERT_ALTNAME_INVALID',
 ]
 
@@ -141,7 +139,7 @@ async function asked<T>(name: string, timeoutMs: number, ask: () => Promise<T>):
     const words =
       kind === 'TimeoutError'
         ? `did not answer within ${Math.round(timeoutMs / 1_000)} s`
-        : `did not answer: ${codes[0] ?? message}`
+        : [`did not answer: ${codes[0] ?? message}`, trustRemedyOf(codes[0])].filter(Boolean).join('. ')
     throw new HttpError(`${name} ${words}`, { reach: isUnsent ? 'unsent' : 'unanswered' }, { cause: error })
   }
 }

@@ -33,6 +33,21 @@ export function isDirect(environment: Environment): boolean {
   return exemptFrom(environment) === undefined && authorityNames(environment).length === 0
 }
 
+/** Codes of Node for a server whose certificate comes from an authority that this machine does not trust. */
+export const UNTRUSTED = [
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+]
+
+/** Returns the remedy for a connection that ended because of its certificate; `undefined` for other errors. */
+export function trustRemedyOf(code: unknown): string | undefined {
+  return UNTRUSTED.includes(code as string)
+    ? "Set AWS_CA_BUNDLE or SSL_CERT_FILE to the file with the certificate authority of your network's proxy."
+    : undefined
+}
+
 /** The environment of this process. */
 export function ownEnvironment(): Environment {
   return process.env

@@ -140,6 +140,11 @@ function absenceOf(signIn: SignIn, message: string, nowMs: number): Explanation 
       message: `The AWS profile ${signIn.askedProfile ?? profile} needs a code of its MFA device.`,
       remedy: `Run \`eval "$(aws configure export-credentials${option(signIn.askedProfile ?? profile)} --format env)"\`, which asks for it.`,
     }
+  if (/CreateOAuth2Token/.test(message))
+    return {
+      message: `AWS does not let the session of the profile ${profile ?? 'default'} renew its keys.`,
+      remedy: `Have the policy SignInLocalDevelopmentAccess attached to this identity, then run \`aws login${option(profile)}\`.`,
+    }
   if (kind === 'none')
     return profile === undefined
       ? {

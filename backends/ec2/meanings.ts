@@ -48,6 +48,11 @@ const RIGHTS = meaning(
   'auth',
   'Grant this identity the permission, or lift the service control policy that denies it; `crucible doctor` lists what is missing.',
 )
+/** Policies of companies deny launches without the tags that they demand. */
+const DENIED_LAUNCH = meaning(
+  'auth',
+  'A policy denies this. If it demands tags, set them in CRUCIBLE_EC2_TAGS; otherwise have an administrator lift it.',
+)
 const PASS_ROLE = deploymentWide(
   'auth',
   'Grant this identity iam:PassRole on the role of CRUCIBLE_EC2_PROFILE; `crucible setup aws` does.',
@@ -278,6 +283,11 @@ const BY_WORDS: readonly { code: string; words: RegExp; meaning: Meaning }[] = [
   { code: 'InvalidParameterValue', words: /iam instance profile/i, meaning: PROFILE },
   { code: 'InvalidParameterCombination', words: /not eligible for Free Tier/i, meaning: FREE_PLAN },
   { code: 'UnauthorizedOperation', words: /iam:PassRole/, meaning: PASS_ROLE },
+  {
+    code: 'UnauthorizedOperation',
+    words: /ec2:(?:RunInstances|CreateFleet)\b.*explicit deny/,
+    meaning: DENIED_LAUNCH,
+  },
   {
     code: 'InvalidFleetConfiguration',
     words: /not supported in your requested Availability Zone/i,

@@ -228,7 +228,10 @@ function exhausted(last: string, policy: Policy): Decision {
 function explain({ message, hint, code, class: failureClass }: Failure): string {
   const isToldAlready = code === undefined || code === failureClass || message.includes(code)
   const raw = isToldAlready ? '' : ` (${code})`
-  return `${message}${raw}${hint === undefined ? '' : ` ${hint}`}`
+  if (hint === undefined) return message + raw
+  // Providers often leave the period out.
+  const end = raw === '' && /[\p{L}\p{N}'"]$/u.test(message) ? '.' : ''
+  return `${message}${raw}${end} ${hint}`
 }
 
 function backoff(times: number): number {

@@ -1,5 +1,6 @@
 import type { S3ServiceException } from '@aws-sdk/client-s3'
 import { withoutEnd } from '../../core/trim'
+import { trustRemedyOf } from '../../network/config'
 import { signInRemedyOf } from '../../network/sign-in'
 import { StoreError } from '../store'
 
@@ -57,7 +58,7 @@ export function s3ErrorOf(error: unknown, doing: string): StoreError {
   const unanswered = Object.keys(UNANSWERED).find((one) => message.includes(one))
   const answered = name === UNNAMED ? `the store answered with status ${status}` : message || name
   const why =
-    signInInWords(error, message) ??
+    remedyInWords(message, signInRemedyOf(error) ?? trustRemedyOf(code)) ??
     keyInWords(message) ??
     CREDENTIALS[name] ??
     REMEDIES[name] ??
@@ -76,9 +77,8 @@ export function s3ErrorOf(error: unknown, doing: string): StoreError {
   })
 }
 
-/** `the session of the AWS profile ml (aws login) has ended: run ...`; undefined for errors with another cause. */
-function signInInWords(error: unknown, message: string): string | undefined {
-  const remedy = signInRemedyOf(error)
+/** `the session of the AWS profile ml (aws login) has ended: run ...`; undefined without a remedy. */
+function remedyInWords(message: string, remedy: string | undefined): string | undefined {
   if (remedy === undefined) return undefined
   const [what, how] = [message, remedy].map((text) =>
     withoutEnd(text, '.').replace(/^(?:The|No|Run|Set)\b/, (word) => word.toLowerCase()),

@@ -8,10 +8,13 @@ import { createServer as createTlsServer } from 'node:https'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { getGlobalDispatcher, setGlobalDispatcher } from 'undici'
 import { z } from 'zod'
+import { awsError } from '../../backends/ec2/sdk/errors'
 import { createHttpClient } from '../../backends/http'
+import { requestHandler } from '../../network/aws'
 import { isDirect } from '../../network/config'
 import { leadFetchOutside } from '../../network/fetch'
 import { openStore } from '../../storage/open-store'
@@ -123,7 +126,9 @@ describe('a store behind the proxy', () => {
     'is not trusted without the authority of the company',
     async () => {
       delete process.env['AWS_CA_BUNDLE']
-      await expect(opened().get('small')).rejects.toThrow(/certificate/)
+      await expect(opened().get('small')).rejects.toThrow(
+        /: set AWS_CA_BUNDLE or SSL_CERT_FILE to the file with the certificate/,
+      )
     },
     FAR_MS,
   )
@@ -177,19 +182,40 @@ describe('a server of this machine', () => {
   )
 })
 
+function askWeb(): Promise<unknown> {
+  const client = createHttpClient({
+    name: 'Web',
+    baseUrl: 'https://web.company.test',
+    userAgent: 'test',
+    headers: () => ({}),
+  })
+  const answer = z.object({ from: z.string() })
+  const call = { method: 'GET', path: '/', answer, timeoutMs: FAR_MS } as const
+  return client.call(call, new AbortController().signal)
+}
+
 describe('other servers behind the proxy', () => {
   it(
     'are reached by backends',
     async () => {
-      const client = createHttpClient({
-        name: 'Web',
-        baseUrl: 'https://web.company.test',
-        userAgent: 'test',
-        headers: () => ({}),
+      expect(await askWeb()).toEqual({ from: 'the web' })
+    },
+    FAR_MS,
+  )
+
+  it(
+    'are refused with the setting that names the authority',
+    async () => {
+      delete process.env['AWS_CA_BUNDLE']
+      const words = 'DEPTH_ZERO_SELF_SIGNED_CERT. Set AWS_CA_BUNDLE or SSL_CERT_FILE'
+      await expect(askWeb()).rejects.toThrow(words)
+      const sts = new STSClient({
+        region: 'us-east-1',
+        endpoint: 'https://sts.company.test',
+        requestHandler: requestHandler({ connectMs: FAR_MS }),
       })
-      const answer = z.object({ from: z.string() })
-      const call = { method: 'GET', path: '/', answer, timeoutMs: FAR_MS } as const
-      expect(await client.call(call, new AbortController().signal)).toEqual({ from: 'the web' })
+      const failing = sts.send(new GetCallerIdentityCommand({})).catch((error: unknown) => awsError(error))
+      expect(await failing).toMatchObject({ reach: 'unsent', remedy: expect.stringMatching(/AWS_CA_BUNDLE/) })
     },
     FAR_MS,
   )

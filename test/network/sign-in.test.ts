@@ -1,5 +1,8 @@
-import { createHash } from 'node:crypto'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createHash, generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts'
@@ -46,6 +49,22 @@ function signedInUntil(expiresAt: string, more: object = {}): void {
   for (const folder of folders) mkdirSync(folder, { recursive: true })
   const token = { accessToken: 'token', expiresAt, ...more }
   writeFileSync(join(folders[0]!, `${sha('sha1', 'corp')}.json`), JSON.stringify(token))
+}
+
+const loginFile = (): string => join(home, 'login', `${sha('sha256', SESSION)}.json`)
+
+/** Writes the file that `aws login` keeps, with keys until an instant. */
+function loggedInUntil(expiresAt: string): void {
+  mkdirSync(join(home, 'login'), { recursive: true })
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const keys = { accessKeyId: 'ASIAOLD', secretAccessKey: 's', sessionToken: 't', accountId: '111122223333' }
+  const token = {
+    accessToken: { ...keys, expiresAt },
+    clientId: 'arn:aws:signin:::devtools/same-device',
+    refreshToken: 'first',
+    dpopKey: privateKey.export({ format: 'pem', type: 'sec1' }),
+  }
+  writeFileSync(loginFile(), JSON.stringify(token))
 }
 
 /** How the SDK's own providers fail with this configuration, as backends and stores report it. */
@@ -154,6 +173,57 @@ describe('without a valid sign-in, the SDK names what has ended and the command 
     })
     expect(found.message).toMatch(/invalid SSO credentials/)
     expect(found.hint).not.toMatch(/aws sso login/)
+  })
+})
+
+describe('a session of `aws login` whose keys must be renewed', () => {
+  const REFUSED = (error: string) => ({ status: 403, type: 'AccessDeniedException', body: { error } })
+  const ENDS = { hint: 'Run `aws login`.', message: expect.stringContaining(`has ended at ${ENDED}`) }
+
+  it.each<[string, { status: number; type?: string; body: object }, object]>([
+    ['has ended', REFUSED('TOKEN_EXPIRED'), ENDS],
+    ['belongs to an old password', REFUSED('USER_CREDENTIALS_CHANGED'), ENDS],
+    [
+      'may not renew them',
+      REFUSED('INSUFFICIENT_PERMISSIONS'),
+      {
+        message: 'AWS does not let the session of the profile default renew its keys.',
+        hint: 'Have the policy SignInLocalDevelopmentAccess attached to this identity, then run `aws login`.',
+      },
+    ],
+    [
+      'renews them without a person',
+      {
+        status: 200,
+        body: {
+          accessToken: { accessKeyId: 'ASIANEW', secretAccessKey: 's', sessionToken: 't' },
+          tokenType: 'aws_sigv4',
+          expiresIn: 900,
+          refreshToken: 'second',
+        },
+      },
+      { message: 'signed in' },
+    ],
+  ])('%s', async (_, { status, type = '', body }, found) => {
+    const asked: string[] = []
+    const server = createServer((request, response) => {
+      asked.push(request.url!)
+      const isRenewal = request.url === '/v1/token'
+      response.writeHead(isRenewal ? status : 200, { 'x-amzn-errortype': type })
+      response.end(isRenewal ? JSON.stringify(body) : '<GetCallerIdentityResponse/>')
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    try {
+      const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      process.env['AWS_ENDPOINT_URL'] = endpoint
+      loggedInUntil(ENDED)
+      const config = `[default]\nregion = us-east-1\n${LOGIN}`
+      expect(await failureOf(config, { endpoint })).toMatchObject(found)
+      expect(asked[0]).toBe('/v1/token')
+      if (status === 200) expect(readFileSync(loginFile(), 'utf8')).toMatch(/ASIANEW[^]*second/)
+    } finally {
+      server.close()
+    }
   })
 })
 

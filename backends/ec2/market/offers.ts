@@ -259,7 +259,9 @@ function availabilityOf(
   const quota = quotaOf(type.name)
   const limit = quota && quotas.get(quota[capacityType])
   if (limit !== undefined && limit < type.cpus) {
-    const note = `the account may have ${limit} vCPUs of ${quota!.words} ${capacityType} machines, this takes ${type.cpus} (quota ${quota![capacityType]})`
+    // Without any quota, all sizes have one reason, which a plan shows once.
+    const takes = limit === 0 ? '' : `, this takes ${type.cpus}`
+    const note = `the account may have ${limit} vCPUs of ${quota!.words} ${capacityType} machines${takes} (quota ${quota![capacityType]})`
     return { availability: 'no-quota', note }
   }
   const missed = host.memory.whyMissed({

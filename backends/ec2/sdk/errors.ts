@@ -1,3 +1,4 @@
+import { trustRemedyOf } from '../../../network/config'
 import { signInRemedyOf } from '../../../network/sign-in'
 import { AwsError } from './api'
 
@@ -51,7 +52,7 @@ export function awsError(error: unknown): AwsError {
       : isUnreadable(name, httpStatus)
         ? `AWS sent an answer that cannot be read (${own.split('\n')[0]!.trim()})`
         : own
-  const remedy = signInRemedyOf(error)
+  const remedy = signInRemedyOf(error) ?? trustRemedyOf(system)
   if (httpStatus !== undefined && !isNoAnswer(name, httpStatus)) {
     const code = codeOf(thrown, name)
     return new AwsError(message, { code, httpStatus, reach: 'answered', remedy, cause: error })

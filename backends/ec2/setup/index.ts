@@ -1,8 +1,9 @@
+import type { OwnTags } from '../../../core/own-tags'
 import type { AccountPart, AccountSetup, AccountRequest, Step, Survey, Work } from '../../account'
 import { partitionOf, PUBLIC_PARTITION } from '../../../network/partitions'
 import { listOf } from '../../settings'
 import { BackendError } from '../../errors'
-import { ec2Error, invalid } from '../errors'
+import { ec2Error, hasCode, invalid } from '../errors'
 import { checkBoundary } from './boundary'
 import { createClients, type Clients } from './clients'
 import { findPlace, roleNamed } from './place'
@@ -24,6 +25,8 @@ export interface SetupOptions extends AccountRequest {
   /** Servers that replace AWS. */
   endpoint?: string
   storeEndpoint?: string
+  /** Own tags on everything that is created. */
+  tags?: OwnTags
 }
 
 /** Throws a `BackendError` for impossible requests. */
@@ -83,9 +86,18 @@ async function classified<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    throw ec2Error(error)
+    throw setupError(error)
   }
 }
+
+const setupError = (error: unknown): BackendError =>
+  hasCode(error, ...NO_RIGHT)
+    ? new BackendError({ ...ec2Error(error).failure, hint: FOR_ADMINISTRATORS }, { cause: error })
+    : ec2Error(error)
+
+const NO_RIGHT = ['AccessDenied', 'AccessDeniedException', 'UnauthorizedOperation']
+const FOR_ADMINISTRATORS =
+  'Have an administrator run this command, or give them the files of `crucible setup aws --terraform FOLDER`.'
 
 type OnStep = Work['onStep']
 
@@ -102,7 +114,7 @@ async function collected(
   try {
     await work(note, steps)
   } catch (error) {
-    if (!signal.aborted) throw ec2Error(error)
+    if (!signal.aborted) throw setupError(error)
   }
   return steps
 }

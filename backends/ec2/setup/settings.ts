@@ -4,7 +4,7 @@ import { roleName, type Place, type RoleOf, type RegionSetup } from './site'
 /** The environment that client and workers need to use an account after set-up. What is not created yet is left out. */
 export function settingsOf({ sites, letsWorkersBuy }: Place): Record<string, string> {
   const [home] = sites
-  const { prefix, bucket, region } = home
+  const { prefix, bucket, region, tags } = home
   const idsOf = (type: string): string[] =>
     sites
       .flatMap(({ resources }) => resources)
@@ -21,6 +21,9 @@ export function settingsOf({ sites, letsWorkersBuy }: Place): Record<string, str
     CRUCIBLE_EC2_BUYER_ROLE: letsWorkersBuy ? roleArn(home, 'buyer') : '',
     CRUCIBLE_EC2_SECURITY_GROUPS: groups.join(','),
     CRUCIBLE_EC2_SUBNETS: subnets.join(','),
+    CRUCIBLE_EC2_TAGS: Object.entries(tags)
+      .map(([key, value]) => `${key}=${value}`)
+      .join(','),
     CRUCIBLE_STORE: `s3://${bucket}?region=${region}`,
   }
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== ''))

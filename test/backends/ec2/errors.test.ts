@@ -52,6 +52,15 @@ describe('what a code of AWS allows to be done next', () => {
       expect(failureOfCode(code, 'words')).toMatchObject({ class: failureClass, code })
   })
 
+  it('names the setting for tags where a policy denies a launch', () => {
+    const denied =
+      'not authorized to perform: ec2:RunInstances on resource: x with an explicit deny in a policy'
+    expect(failureOfCode('UnauthorizedOperation', denied)).toMatchObject({
+      class: 'auth',
+      hint: expect.stringContaining('CRUCIBLE_EC2_TAGS'),
+    })
+  })
+
   it('keeps the raw text of an unclassified failure, and calls it that', () => {
     expect(failureOfCode('BrandNewTrouble', 'the moon is in the way')).toEqual({
       class: 'unclassified',

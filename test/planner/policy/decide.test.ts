@@ -419,6 +419,8 @@ describe('decide, word by word', () => {
       failure: { class: 'auth', message: 'Denied.', hint: 'Ask for the role.' },
     }
     expect(after(auth)).toMatchObject({ message: 'Denied. Ask for the role.' })
+    const open = { ...auth, failure: { ...auth.failure, message: 'denied in a policy' } }
+    expect(after(open)).toMatchObject({ message: 'denied in a policy. Ask for the role.' })
     const said = (code: string) =>
       after({ kind: 'failed', isLaunched: false, failure: { class: 'auth', message: 'Denied: E1.', code } })
     // A code that is in the message, or is the class, would be told twice.

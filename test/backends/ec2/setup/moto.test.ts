@@ -34,6 +34,8 @@ jest.setTimeout(240_000)
 const { python } = awsClients()
 const hasMoto = python !== undefined && hasMotoIn(python)
 
+const OWN_TAGS = { team: 'ml', 'cost-center': '42' }
+
 let server: Moto
 let clients: Clients
 
@@ -126,7 +128,7 @@ const roles = async () =>
   it('encrypts the bucket with the key of the company, lets its roles use it, and keeps key and path', async () => {
     const kmsKey = `arn:aws:kms:us-east-1:${ACCOUNT}:key/1234abcd`
     diskKey = `arn:aws:kms:us-east-1:${ACCOUNT}:key/5678dcba`
-    await applied(setupOf({ kmsKey, rolePath: '/ml/' }))
+    await applied(setupOf({ kmsKey, rolePath: '/ml/', tags: OWN_TAGS }))
     const { ServerSideEncryptionConfiguration: encryption } = await clients.s3.send(
       new GetBucketEncryptionCommand({ Bucket: BUCKET }),
     )
@@ -142,8 +144,11 @@ const roles = async () =>
       const { PolicyDocument = '' } = await clients.iam.send(command)
       expect(decodeURIComponent(PolicyDocument)).toContain(key)
     }
-    const { settings } = await surveyed()
-    expect(settings).toMatchObject({ CRUCIBLE_GRANT_ROLE: `arn:aws:iam::${ACCOUNT}:role/ml/crucible-grant` })
+    const { settings } = await surveyed({ tags: OWN_TAGS })
+    expect(settings).toMatchObject({
+      CRUCIBLE_GRANT_ROLE: `arn:aws:iam::${ACCOUNT}:role/ml/crucible-grant`,
+      CRUCIBLE_EC2_TAGS: 'team=ml,cost-center=42',
+    })
     const { ['terraform.tfvars.json']: values } = await setupOf().terraform(patiently().signal)
     expect(JSON.parse(values!)).toMatchObject({
       kms_key_arn: kmsKey,

@@ -27,9 +27,9 @@ const ANSWERS: Readonly<Record<string, () => [number, string]>> = {
   ],
 }
 
-function failed(code: string, message: string): [number, string] {
+function failed(code: string, message: string, status = 400): [number, string] {
   return [
-    400,
+    status,
     `<ErrorResponse><Error><Code>${code}</Code><Message>${message}</Message></Error></ErrorResponse>`,
   ]
 }
@@ -79,6 +79,21 @@ describe('the root user of an account', () => {
       expect(asked.filter((action) => !(action in ANSWERS) && action !== 'HEAD')).toEqual([])
     },
   )
+
+  it('is no other person, who without a permission is sent to an administrator', async () => {
+    arn = 'arn:aws:iam::111122223333:user/ada'
+    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const wish = { region: 'us-east-1', prefix: 'crucible', hasOwnNetwork: false, endpoint }
+    const { DescribeStacks } = ANSWERS
+    try {
+      Object.assign(ANSWERS, { DescribeStacks: () => failed('AccessDenied', 'not authorized', 403) })
+      await expect(createAccountSetup(wish).survey(patiently().signal)).rejects.toMatchObject({
+        failure: { class: 'auth', hint: expect.stringContaining('crucible setup aws --terraform FOLDER') },
+      })
+    } finally {
+      Object.assign(ANSWERS, { DescribeStacks })
+    }
+  })
 
   it.each([
     [{ boundary: 'limits' }, 'Invalid permissions boundary "limits"'],
