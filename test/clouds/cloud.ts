@@ -12,7 +12,7 @@ import type { Timing } from '../../core/time/timing'
 import { startCloud, type Cloud, type WorldText } from '#small-cloud'
 import { ensureDeployment } from '../../storage/deployment'
 import { readRecords } from '../../storage/record'
-import type { ObjectStore } from '../../storage/store'
+import { StoreError, type ObjectStore } from '../../storage/store'
 import { handOvers } from '../../service/hand-over'
 import { STEADY, type Behaviour } from '../backends/scripted/behaviour'
 import { RealClock } from '../backends/scripted/clock'
@@ -25,6 +25,7 @@ import { broken, type Breaker, type BrokenAnswers } from './broken'
 import type { Addresses, BackendParts, CloudConfig, CloudProvider } from './provider'
 import { mergeWorlds } from './providers'
 import { EC2 } from './providers/ec2'
+import { OWNER } from './company'
 import { openStorage, type Storage } from './storage'
 import { adoptKeys } from '../support/cloud-keys'
 
@@ -53,9 +54,6 @@ export interface CloudGround {
   storage: Storage
 }
 
-/** Clouds run concurrently in one process, and its SDK takes the keys of all of them from the one environment. */
-const OWNER = { test: { accessKeyId: 'test', secretAccessKey: 'test', managed: ['AdministratorAccess'] } }
-
 /** Opens a cloud whose machines are scripted, and a store that belongs to a deployment. */
 export async function openGround(wishes: CloudWishes, deploymentId = DEPLOYMENT_ID): Promise<CloudGround> {
   const { provider = EC2 } = wishes
@@ -66,7 +64,7 @@ export async function openGround(wishes: CloudWishes, deploymentId = DEPLOYMENT_
   const folder = await mkdtemp(join(tmpdir(), 'crucible-clouds-'))
   const executable = wishes.hasBucket === true ? await testVersitygw() : undefined
   const cloud = await startCloud({
-    world: mergeWorlds({ ...provider.calm, users: OWNER }, wishes.world),
+    world: mergeWorlds({ ...provider.calm, users: { test: OWNER } }, wishes.world),
     directory: join(folder, 'machines'),
     startFront: executable ? storeFrontOver({ executable, directory: join(folder, 'store') }) : undefined,
     createMachine: (spec) => {
@@ -80,9 +78,23 @@ export async function openGround(wishes: CloudWishes, deploymentId = DEPLOYMENT_
   Object.assign(process.env, S3_ENVIRONMENT)
   adoptKeys(cloud)
   const storage = await openStorage(cloud, folder)
-  await ensureDeployment(storage.store, () => deploymentId)
+  await patiently(() => ensureDeployment(storage.store, () => deploymentId))
   return { provider, cloud, machines, storage }
 }
+
+/** What looks at a run before its beginning, or in the end, meets the faults of its store, and asks again. */
+export async function patiently<T>(look: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await look()
+    } catch (error) {
+      if (!(error instanceof StoreError) || tries === LOOKS_MAX) throw error
+    }
+  }
+}
+
+/** More than a store of a world has faults in a row. */
+const LOOKS_MAX = 20
 
 export async function closeGround({ cloud, storage }: CloudGround): Promise<void> {
   await storage.close()

@@ -1,10 +1,9 @@
-import { StoreError } from '../../storage/store'
 import { harness, type Case, type Report } from '../kit/harness'
 import { endOf, lived } from '../proof/lived'
 import { withConnection } from '../kit/server'
 import type { TestConnection } from '../support/temporal'
 import { lonelyFault, worseFaults } from './alone'
-import { CloudDeployment, journal } from './cloud'
+import { CloudDeployment, journal, patiently } from './cloud'
 import { kindsOf } from './faults'
 import { brokenWorld } from './broken'
 import { breaches } from './invariants'
@@ -77,17 +76,3 @@ function strikesIn({ cloud, brokenAnswers }: CloudDeployment): string[] {
   const broken = `${brokenAnswers()} answers were broken`
   return [broken, ...cloud.faults().map(({ rule, struck }) => `${rule.fault} struck ${struck} times`)]
 }
-
-/** What looks at a run in the end meets the faults that are left of its store, and asks again. */
-async function patiently<T>(look: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await look()
-    } catch (error) {
-      if (!(error instanceof StoreError) || tries === LOOKS_MAX) throw error
-    }
-  }
-}
-
-/** More than a store of a world has faults in a row. */
-const LOOKS_MAX = 20

@@ -3,6 +3,7 @@ import { limitedTo } from '../../backends/calls'
 import type { Ec2Config } from '../../backends/ec2/config'
 import type { BackendDeps } from '../../backends/registry'
 import type { JobSpec } from '../../core/job/job'
+import type { ResourceRequest } from '../../core/resources'
 import type { Timing } from '../../core/time/timing'
 import type { Cloud, FaultText, JournalEntry, WorldText } from '#small-cloud'
 import type { Dice } from '../kit/dice'
@@ -15,7 +16,14 @@ export type ProviderName = 'ec2' | 'lambda' | 'modal'
 export type Instance = ReturnType<Cloud['instances']>[number]
 
 /** Settings that some provider's backend has. */
-export type CloudConfig = Partial<Pick<Ec2Config, 'staleForMs' | 'templatesKeptMs'>>
+export type CloudConfig = Partial<Pick<Ec2Config, 'staleForMs' | 'templatesKeptMs' | 'tags'>>
+
+/** What surrounds the jobs of a company's account. */
+export interface Company {
+  world: WorldText
+  config: CloudConfig
+  resources: Partial<ResourceRequest>
+}
 
 /** Stands around a call to the provider. */
 export type Around = <T>(call: string, effect: () => Promise<T>) => Promise<T>
@@ -41,6 +49,8 @@ export interface CloudProvider {
   /** How much there is, and for how long; draws as often as it likes. */
   stockOf: (dice: Dice) => WorldText
   pricesOf: (dice: Dice) => WorldText
+  /** Policies, keys, disks and reservations of a company; draws as often as it likes. Missing where the provider has none. */
+  companyOf?: (dice: Dice) => Company
   open: (at: Addresses, parts: BackendParts) => Backend
   /** Of the product's worker, in addition to those that lead it to the cloud. */
   settings: Readonly<Record<string, string>>

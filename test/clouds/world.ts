@@ -3,6 +3,7 @@ import type { JobReason } from '../../core/job/job'
 import { microUsd } from '../../core/money/money'
 import type { FaultText } from '#small-cloud'
 import { Dice } from '../kit/dice'
+import { sum } from '../kit/table'
 import type { Happening as JobHappening } from '../proof/lived'
 import { behaviourOf } from '../worlds/world'
 import type { JobHandle } from '../workflows/harness'
@@ -37,6 +38,7 @@ const HAPPENINGS_UNTIL_MS = 5_000
 const FAULTS_MAX = 6
 /** Attempts whose workloads may have trouble of their own. */
 const TROUBLES_MAX = 3
+export const COMPANY_CHANCE = 0.3
 
 export const TIMING = {
   silenceMs: patient(2_500),
@@ -78,17 +80,24 @@ export function seededCloud(seed: number, provider: CloudProvider): CloudWorld {
   const budget = dice.chance(0.3) ? { budgetMicroUsd: microUsd(dice.between(...budgets) / 1e6) } : {}
   const happenings = happeningsOf(dice)
   const market = mergeWorlds(stock, provider.pricesOf(dice))
+  // Drawn last: the rest of a seed stays what it was.
+  const company = dice.chance(COMPANY_CHANCE) ? provider.companyOf?.(dice) : undefined
   return {
     name: `seed ${seed} at ${provider.name}`,
     wishes: {
       provider,
-      world: mergeWorlds({ seed, faults, durations }, limits, market),
+      world: mergeWorlds({ seed, faults, durations }, limits, market, company?.world ?? {}),
       behave: (turn) => behaviours[turn - 1] ?? {},
       timing: { ...TIMING, ...provider.timing },
       hasBucket,
-      config: hasSlowLists ? { staleForMs: SLOW_LISTS.staleForMs } : undefined,
+      config: { ...company?.config, ...(hasSlowLists && { staleForMs: SLOW_LISTS.staleForMs }) },
     },
-    spec: { ...SPEC, ...provider.spec, ...budget },
+    spec: {
+      ...SPEC,
+      ...provider.spec,
+      ...budget,
+      ...(company && { resources: { ...SPEC.resources, ...company.resources } }),
+    },
     happenings,
     mayEnd: endsOf({ provider, faults, happenings }, { hasBudget: budget.budgetMicroUsd !== undefined }),
     isSureToStrike: false,
@@ -98,6 +107,7 @@ export function seededCloud(seed: number, provider: CloudProvider): CloudWorld {
       ...faults.map((fault) => JSON.stringify(fault)),
       `durations ${JSON.stringify(durations)}, limits ${JSON.stringify(limits)}`,
       `market ${JSON.stringify(market)}, ${JSON.stringify(budget)}`,
+      ...(company === undefined ? [] : [`company ${JSON.stringify(company)}`]),
       ...behaviours.map((behaviour, index) => `machine ${index + 1} at work: ${JSON.stringify(behaviour)}`),
       ...happenings.map(({ atMs, name }) => `at ${atMs} ms: ${name}`),
     ],
@@ -168,7 +178,11 @@ function endsOf(
   { provider, faults, happenings }: { provider: CloudProvider; faults: FaultText[]; happenings: Happening[] },
   { hasBudget }: { hasBudget: boolean },
 ): JobReason[] {
-  const mute = faults.filter(({ fault }) => provider.mute.includes(fault)).length
+  // EC2 names the account as the cause of such an end, so that a second one is the account's too.
+  const barred = faults.map((one) =>
+    one.fault === 'launch-fails' && one.reason === 'Client.InternalError' ? (one.times ?? Infinity) : 0,
+  )
+  const mute = faults.filter(({ fault }) => provider.mute.includes(fault)).length + sum(barred)
   return [
     'completed',
     ...(happenings.some(({ name }) => name === CANCEL) ? (['cancelled'] as const) : []),

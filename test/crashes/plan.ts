@@ -1,7 +1,7 @@
 import type { FaultText } from '#small-cloud'
 import { drawFault } from '../clouds/faults'
-import type { CloudProvider } from '../clouds/provider'
-import { durationsOf } from '../clouds/world'
+import type { CloudProvider, Company } from '../clouds/provider'
+import { COMPANY_CHANCE, durationsOf } from '../clouds/world'
 import { Dice } from '../kit/dice'
 import { LIFE_NAMES, LIVES, type LifeName } from './lives'
 import { MOMENTS, type Death } from './process'
@@ -32,6 +32,8 @@ export interface CrashPlan {
   durations: ReturnType<typeof durationsOf>
   /** Garbage is collected while the job lives, too. */
   isSweptMeanwhile: boolean
+  /** The account is one of a company. */
+  company?: Company
 }
 
 /** How often each call was made in an undisturbed life. */
@@ -107,7 +109,10 @@ export function planAt(
   const faults = dice.chance(FAULT_CHANCE) ? [drawFault(dice, provider.faults, dice.oneOf(kinds))] : []
   const isSweptMeanwhile = dice.chance(SWEEP_CHANCE)
   const name = `seed ${seed}, ${life}, ${nameOf(point)}`
-  return { name, life, crashes, faults, durations: durationsOf(dice), isSweptMeanwhile }
+  const durations = durationsOf(dice)
+  // Drawn last: the rest of a seed stays what it was.
+  const company = dice.chance(COMPANY_CHANCE) ? provider.companyOf?.(dice) : undefined
+  return { name, life, crashes, faults, durations, isSweptMeanwhile, ...(company && { company }) }
 }
 
 /** A life in which nothing crashes. */
@@ -122,7 +127,14 @@ export function undisturbed(life: LifeName): CrashPlan {
   }
 }
 
-export function storyOf({ life, crashes, faults, durations, isSweptMeanwhile }: CrashPlan): string[] {
+export function storyOf({
+  life,
+  crashes,
+  faults,
+  durations,
+  isSweptMeanwhile,
+  company,
+}: CrashPlan): string[] {
   return [
     `life: ${LIVES[life].about}`,
     ...crashes.map(
@@ -132,5 +144,6 @@ export function storyOf({ life, crashes, faults, durations, isSweptMeanwhile }: 
     ...faults.map((fault) => JSON.stringify(fault)),
     `durations ${JSON.stringify(durations)}`,
     ...(isSweptMeanwhile ? ['garbage is collected meanwhile'] : []),
+    ...(company === undefined ? [] : [`company ${JSON.stringify(company)}`]),
   ]
 }

@@ -39,7 +39,9 @@ export async function runCrash(crew: Crew, plan: CrashPlan, index: number): Prom
   const { ground, jobId, deployment } = site.options
   try {
     await life.precede?.(site)
-    const job = await crew.submit({ ...SPEC, ...crew.provider.spec, ...life.spec?.() }, { jobId, deployment })
+    const resources = { ...SPEC.resources, ...plan.company?.resources }
+    const spec = { ...SPEC, resources, ...crew.provider.spec, ...life.spec?.() }
+    const job = await crew.submit(spec, { jobId, deployment })
     const happening = befall(life, { crew, site, job })
     const sweeping = plan.isSweptMeanwhile && life.isOrphaned !== true ? sweepAtWork(crew, site) : undefined
     const isOver = await isOverWithin(job, RUN_MAX_MS)
@@ -80,10 +82,15 @@ function openSite(
   const durations = { ...plan.durations, ...life.durations }
   return openSiteOf(crew, index, {
     wishes: {
-      world: { seed: index, faults: [...(life.faults?.(crew.provider) ?? []), ...plan.faults], durations },
+      world: {
+        seed: index,
+        faults: [...(life.faults?.(crew.provider) ?? []), ...plan.faults],
+        durations,
+        ...plan.company?.world,
+      },
       behave: life.behave,
       timing: TIMING,
-      config: life.config,
+      config: { ...plan.company?.config, ...life.config },
     },
     monthly: life.monthly,
     isTokenless: life.isTokenless,

@@ -1,6 +1,7 @@
 /** The account of a company: roles with a path, a key of its own for disks, and policies about tags and encryption. */
 import { DescribeInstancesCommand, EC2Client } from '@aws-sdk/client-ec2'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { COMPANY_POLICY } from '../../clouds/company'
 import { CloudDeployment, QUICK, type DeploymentWishes } from '../../recovery/deployment'
 import { connectTo, quietWorkers, type TestConnection } from '../../support/temporal'
 import { ACCOUNT, rolesOf } from './setup/accounts'
@@ -17,22 +18,6 @@ const TEMPLATE = evaluateTemplate({
     DiskKeyArns: DISK_KEY,
   },
 })
-/** Statements that a company has for all its accounts: no untagged machines and disks, and no unencrypted disks. */
-const COMPANY = [
-  {
-    Effect: 'Deny',
-    Action: 'ec2:RunInstances',
-    Resource: ['arn:aws:ec2:*:*:instance/*', 'arn:aws:ec2:*:*:volume/*'],
-    Condition: { Null: { 'aws:RequestTag/cost-center': 'true' } },
-  },
-  {
-    Effect: 'Deny',
-    Action: 'ec2:RunInstances',
-    Resource: 'arn:aws:ec2:*:*:volume/*',
-    Condition: { Bool: { 'ec2:Encrypted': 'false' } },
-  },
-]
-
 let at: TestConnection
 beforeAll(async () => {
   quietWorkers()
@@ -44,7 +29,7 @@ afterAll(() => at.close())
 function inCompany(settings: Record<string, string>): DeploymentWishes {
   const worker = TEMPLATE.policiesOf('crucible-worker')
   const forTheTest = [{ Effect: 'Allow', Action: 's3:CreateBucket', Resource: '*' }]
-  const granted = { ...worker, company: COMPANY, test: forTheTest }
+  const granted = { ...worker, company: COMPANY_POLICY, test: forTheTest }
   const policies = Object.fromEntries(
     Object.entries(granted).map(([name, Statement]) => [name, { Version: '2012-10-17', Statement }]),
   )

@@ -15,6 +15,7 @@ import {
   type Draws,
   type Where,
 } from '../faults'
+import { companyOf } from '../company'
 import { PATIENCE_MS, type Addresses, type BackendParts, type CloudProvider } from '../provider'
 
 const ZONES = ['us-east-1a', 'us-east-1b']
@@ -204,6 +205,7 @@ export const EC2: CloudProvider = {
       })),
     }
   },
+  companyOf: (dice) => companyOf(dice, { type: TYPES[0]!, zones: ZONES }),
   open,
   settings: {
     CRUCIBLE_EC2_TYPES: TYPES.join(','),

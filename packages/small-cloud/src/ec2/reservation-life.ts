@@ -9,7 +9,7 @@ import { eventOf, instanceWarning } from './reservation-events'
 /** A planned reservation, in instants of the clock. */
 export interface ReservationSpec extends Pick<
   ReservationPlan,
-  'kind' | 'matching' | 'payment' | 'ultraserver'
+  'kind' | 'matching' | 'payment' | 'ultraserver' | 'isInterruptible'
 > {
   region: string
   zone: string
@@ -55,7 +55,7 @@ export class ReservationLife {
     const { nowMs } = ec2
     const { world, ids } = ec2.parts
     const region = ec2.region(wish.region)
-    const { endsAtMs, soldFrom, commitment, ultraserver } = wish
+    const { endsAtMs, soldFrom, commitment, ultraserver, isInterruptible } = wish
     const first = this.firstState(wish)
     const reservation: CapacityReservation = {
       id: ids.resource('cr'),
@@ -76,6 +76,7 @@ export class ReservationLife {
       ...(soldFrom === undefined ? {} : { soldFrom }),
       ...(ultraserver === undefined ? {} : { ultraserver }),
       ...(commitment === undefined ? {} : { commitment }),
+      isInterruptible: isInterruptible === true,
       tags: new Map(wish.tags),
       history: [{ atMs: nowMs, state: first.state }],
       totals: [{ atMs: nowMs, count: wish.count }],

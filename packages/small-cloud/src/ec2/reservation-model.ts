@@ -75,6 +75,8 @@ export interface CapacityReservation {
   commitment?: Commitment
   /** The end of the charges for a cancelled future-dated reservation. */
   chargedUntilMs?: number
+  /** Whether its owner may take it back: no launch here gets it. */
+  isInterruptible: boolean
   tags: Tags
   /** Oldest first; never empty. */
   history: { atMs: number; state: ReservationState }[]

@@ -44,6 +44,7 @@ export function reservationWords(ec2: Ec2, reservation: CapacityReservation): Xm
     reservationType: isBlock(reservation) ? 'capacity-block' : 'default',
     capacityBlockId: blockId,
     ...commitmentWords(reservation),
+    interruptible: reservation.isInterruptible || undefined,
     launchStatus: ultraserver && (freeIn(reservation, ec2.nowMs) > 0 ? 'launchable' : 'unlaunchable'),
   }
 }

@@ -51,7 +51,9 @@ export function reservedRoom(
   const fits = (each: CapacityReservation): boolean =>
     each.type === type && each.zone.name === zone && each.platform === PLATFORM
   const chosen = [...region.reservations.values()].filter(
-    (each) => fits(each) && (target === undefined ? each.matching === 'open' : each.id === target),
+    (each) =>
+      fits(each) &&
+      (target === undefined ? each.matching === 'open' && !each.isInterruptible : each.id === target),
   )
   if (isNone || chosen.length === 0 || isRefused(ec2, { region, type, zone })) return { places: [], isOnly }
   const places = chosen.flatMap((each) => Array.from({ length: freeIn(each, ec2.nowMs) }, () => each))
@@ -84,7 +86,7 @@ export function reservationWishOf(region: Region, fields: LaunchFields): Reserva
   if (market?.MarketType === 'spot')
     throw new ApiError('InvalidParameterCombination', 'A Spot Instance cannot be launched into a reservation')
   const reservation = findReservation(region, target)
-  if (isBlock(reservation) !== isForBlock) throw wrongMarket()
+  if (isBlock(reservation) !== isForBlock || reservation.isInterruptible) throw wrongMarket()
   return { preference: 'capacity-reservations-only', target }
 }
 

@@ -24,6 +24,8 @@ export const reservationPlan = z
     ultraserver: z.string().optional(),
     /** Account that shares it, if it is another one. */
     owner: account.optional(),
+    /** Lent by its owner, who takes it back with a notice of two minutes: launches need a market type of its own. */
+    isInterruptible: z.literal(true).optional(),
   })
   .refine(
     ({ kind, ends, matching }) => kind === 'on-demand' || (ends !== undefined && matching === 'targeted'),
