@@ -17,6 +17,8 @@ export const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ['max_duration', 'deadline'],
   ['price', 'budget'],
   ['max_cost', 'budget'],
+  ['cost_limit', 'budget'],
+  ['spot_price', 'max_price'],
   ['max_hourly_cost', 'max_price'],
   ['hourly_price', 'max_price'],
   ['region', 'regions'],

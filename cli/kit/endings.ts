@@ -52,7 +52,7 @@ function usageError(error: Error, { program, args, commands, pointerFor }: Comma
   const help = name === undefined || isUnknown ? `${program} --help` : `${program} ${name} --help`
   const pointer = isUnknown ? pointerFor?.(name ?? '') : undefined
   if (pointer !== undefined) return new CrucibleError('usage', `Unknown command: ${name}.`, { hint: pointer })
-  const option = /^unknown option '([^']+)'/.exec(what)?.[1]
+  const option = /^unknown option '([^'=]+)/.exec(what)?.[1]
   const names = (commands?.commands ?? []).map((one) => one.name())
   const near = isUnknown
     ? nearest(name ?? '', names)
@@ -60,11 +60,16 @@ function usageError(error: Error, { program, args, commands, pointerFor }: Comma
       ? (surplusMeant(what, command) ?? choiceMeant(what))
       : optionMeant(option, longsOf(command))
   const meant = near === undefined ? '' : `Did you mean ${near}? `
-  const ofScript = scriptArgumentsIn(args, option, command)
+  // A script that is given a limit of ours would drop it without a word.
+  const isLimit = near !== undefined && LIMITS.includes(near)
+  const ofScript = isLimit ? undefined : scriptArgumentsIn(args, option, command)
   const moved =
     ofScript === undefined ? '' : `Arguments of the script follow --: \`${program} ${ofScript}\`. `
   return new CrucibleError('usage', `${what}.`, { hint: `${meant}${moved}See \`${help}\`.` })
 }
+
+/** Flags that limit the money and the time of a job. */
+const LIMITS = ['--budget', '--max-price', '--deadline']
 
 function choiceMeant(what: string): string | undefined {
   const [, rest] = /^unknown \w+ "(.*)$/.exec(what) ?? []

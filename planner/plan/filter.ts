@@ -208,6 +208,17 @@ function atLeast(range: Range): Range {
   return { min: range.min ?? 0 }
 }
 
+/** A limit of money that counts with the price of another place may be exceeded. A reservation is paid for anyway. */
+function priceOfElsewhere(
+  { capacityType, priceSource: { standIn } }: Offer,
+  { remainingMicroUsd, spec }: PlanRequest,
+): string | undefined {
+  const hasLimit = remainingMicroUsd !== undefined || spec.priceMaxMicroUsdPerHour !== undefined
+  return hasLimit && standIn !== undefined && capacityType !== 'reserved'
+    ? `its price is not known, only that of ${standIn}, with which no limit of money would hold; let workers read the price list`
+    : undefined
+}
+
 function notAble(offer: Offer, capabilities: Capabilities, request: PlanRequest): Against | undefined {
   if (request.spec.image !== undefined && capabilities.imageRunner === 'none') {
     return against('image', `${offer.backend} runs no container images`)
@@ -222,6 +233,7 @@ function notAble(offer: Offer, capabilities: Capabilities, request: PlanRequest)
   }
   const due = isDeadlineDue(request) ? 'the deadline leaves no time to save and stop' : undefined
   return (
+    against('unusable', priceOfElsewhere(offer, request)) ??
     against('run-limit', tooLongToRun(offer, request)) ??
     against('reservation-end', notUsableLongEnough(offer, request)) ??
     against('deadline', due)

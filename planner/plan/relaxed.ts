@@ -167,8 +167,10 @@ function smallest(limit: Limit, candidate: Candidate, request: PlanRequest): num
   let [low, high] = [0, values.length - 1]
   while (low < high) {
     const middle = Math.floor((low + high) / 2)
-    const placement = placementOf(candidate, limit.with(request, values[middle]!))
-    if (placement !== undefined && placement.isLate !== true) high = middle
+    const value = values[middle]!
+    const placement = placementOf(candidate, limit.with(request, value))
+    const isEnough = placement !== undefined && limit.covers?.(value, placement) !== false
+    if (isEnough && placement.isLate !== true) high = middle
     else low = middle + 1
   }
   return values[low]!

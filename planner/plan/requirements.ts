@@ -2,7 +2,7 @@ import { defined } from '../../core/defined'
 import { formatCardMemory } from '../../core/gpu-memory'
 import { formatUsd, MICRO_USD_PER_USD, type MicroUsd } from '../../core/money/money'
 import { regionOf, type Offer } from '../../core/offer'
-import type { RejectionCode } from '../../core/job/plan'
+import type { Placement, RejectionCode } from '../../core/job/plan'
 import { wantsGpu, type ResourceRequest } from '../../core/resources'
 import { DAY_MS, formatDuration, HOUR_MS, MINUTE_MS } from '../../core/time/time'
 import type { PlanRequest } from './request'
@@ -24,6 +24,8 @@ export interface Limit {
   values: readonly number[]
   with(request: PlanRequest, value: number): PlanRequest
   change(value: number): string
+  /** Whether the value is enough for the forecast of a placement that it allows; always, if missing. */
+  covers?(value: number, placement: Placement): boolean
 }
 
 /** Times that a person would choose: steps of a quarter of an hour up to 4 hours, then wider ones, up to a year. */
@@ -61,6 +63,8 @@ const BUDGET: Limit = {
   values: AMOUNTS,
   with: (request, remainingMicroUsd) => ({ ...request, remainingMicroUsd }),
   change: (amount) => `budget: ${amountInWords(amount)}`,
+  // A job of unknown duration may begin with less, and would be stopped.
+  covers: (amount, { costMicroUsd }) => costMicroUsd <= amount,
 }
 
 const MAX_PRICE: Limit = {

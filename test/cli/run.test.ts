@@ -254,6 +254,14 @@ describe('crucible', () => {
       "error: unknown option '--lr'.\nArguments of the script follow --: `crucible submit train.py --gpus 1 -- --lr 3e-4 '--note=a b'`. See `crucible submit --help`.\n",
     )
     expect((await world.run('submit', 'job.yaml', '--lr', '3')).stderr).not.toContain('follow --')
+    // A script that is given a limit drops it.
+    for (const [flag, ours] of [
+      ['--cost-limit=8', '--budget'],
+      ['--max-hourly-cost=2', '--max-price'],
+    ]) {
+      const { stderr: told } = await world.run('plan', 'train.py', flag!)
+      expect(told).toContain(`Did you mean ${ours}? See `)
+    }
   })
 
   it('takes --json after -- for an argument of the script', async () => {

@@ -104,7 +104,10 @@ export interface RegionPrices {
 /** Number of types above which the whole list of the Region takes fewer requests. */
 const SINGLE_PRICES_MAX = 12
 
-/** Returns the on-demand prices per hour in one Region; without the list or the permission, those of this version. */
+/** Names in a note; more would hide it. */
+const NAMED_MAX = 5
+
+/** Returns the on-demand prices per hour in one Region; without the list or the permission, those of this version, never of another Region. */
 export async function onDemandPrices(
   api: RegionApi,
   { region, types }: { region: string; types: readonly string[] },
@@ -120,13 +123,27 @@ export async function onDemandPrices(
   let isFromCatalog = false
   for (const type of wanted) {
     const live = listed.get(type)
-    const price = live === undefined ? catalog.usdPerHour(type) : Number(live)
+    const inCatalog = catalog.standIn === undefined ? catalog.usdPerHour(type) : undefined
+    const price = live === undefined ? inCatalog : Number(live)
     if (price === undefined) continue
     usd.set(type, price)
     isFromCatalog ||= live === undefined
   }
-  const note = `Prices of ${region} are partly missing from the price list, or it cannot be read; ${catalog.words}.`
-  return { usd, notes: isFromCatalog ? [note] : [] }
+  const unknown = wanted.filter((type) => !usd.has(type))
+  const more = unknown.length > NAMED_MAX ? ` and ${unknown.length - NAMED_MAX} more` : ''
+  return {
+    usd,
+    notes: [
+      ...(isFromCatalog
+        ? [
+            `Prices of ${region} are partly missing from the price list, or it cannot be read; ${catalog.words}.`,
+          ]
+        : []),
+      ...(unknown.length > 0
+        ? [`The price in ${region} is not known: ${unknown.slice(0, NAMED_MAX).join(', ')}${more}.`]
+        : []),
+    ],
+  }
 }
 
 async function listedPrices(

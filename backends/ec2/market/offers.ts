@@ -122,6 +122,8 @@ export async function offers(
   ]
 }
 
+const PRICE_UNKNOWN = 'its price on demand is not known'
+
 /** Types that a job requests by their accelerator and that are never bought here, each once, with the reason. */
 function unusableOffers(
   host: Host,
@@ -138,9 +140,9 @@ function unusableOffers(
 ): Offer[] {
   if ((request.accelerators ?? []).length === 0) return []
   return types.flatMap((type): Offer[] => {
-    const note = whyUnusable(type, host.config)
     const price = onDemand(type.name)
-    if (note === undefined || price === undefined || !isWanted(type, request)) return []
+    const note = whyUnusable(type, host.config) ?? (price === undefined ? PRICE_UNKNOWN : undefined)
+    if (note === undefined || !isWanted(type, request)) return []
     const [place = ''] = [...(zones.get(type.name) ?? [])].sort()
     return [
       {
@@ -151,8 +153,9 @@ function unusableOffers(
         shape: shapeOf(type, host.config.diskGiB),
         availability: 'unusable',
         note,
-        priceMicroUsdPerHour: price.microUsdPerHour,
-        priceSource: price.source,
+        // A price that is not known must never look cheap.
+        priceMicroUsdPerHour: price?.microUsdPerHour ?? Number.MAX_SAFE_INTEGER,
+        priceSource: price?.source ?? { kind: 'static', observedAtMs: host.deps.clock() },
       },
     ]
   })

@@ -73,7 +73,7 @@ export async function releaseTerms(host: Host, id: string, signal: AbortSignal):
   if (quote.state === 'pending' || terms === undefined)
     throw transient(`AWS has not yet computed the cost of releasing ${id} back`, 5 * SECOND_MS)
   const price = await priceNow(host, told.type, signal)
-  if (price === undefined || price.source.standIn !== undefined)
+  if (price === undefined)
     throw transient(`the price of ${told.type} in ${host.config.region} cannot be read`)
   const { chargedHours, committedCount, chargedUntilMs } = terms
   return {

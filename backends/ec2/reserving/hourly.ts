@@ -110,7 +110,7 @@ function endOf({
   return startsAtMs + Math.max(durationMs, isLater ? COMMITTED_MS : 0)
 }
 
-/** The price on demand, read anew; the last known one if it cannot be read. */
+/** The price on demand, read anew; the last known one if it cannot be read, and never that of another Region. */
 export async function priceNow(host: Host, type: string, signal: AbortSignal): Promise<Price | undefined> {
   try {
     const { region } = host.config
@@ -123,5 +123,6 @@ export async function priceNow(host: Host, type: string, signal: AbortSignal): P
   } catch (error) {
     if (signal.aborted) throw error
   }
-  return (await host.market.onDemand(signal))(type)
+  const known = (await host.market.onDemand(signal))(type)
+  return known?.source.standIn === undefined ? known : undefined
 }

@@ -51,6 +51,22 @@ describe('truffle search', () => {
     })
   })
 
+  it('knows no price of a Region from another one, and says so', async () => {
+    account.cloud.addFault({
+      fault: 'error',
+      code: 'AccessDeniedException',
+      times: 20,
+      where: { service: 'pricing' },
+    })
+    const args = ['search', 'p5.48xlarge', '--show-price', '--regions', 'us-east-1,eu-west-1']
+    const { results, notes } = await account.json(...args)
+    expect(results.map(({ region, on_demand_price }) => [region, on_demand_price])).toEqual([
+      ['eu-west-1', null],
+      ['us-east-1', 55.04],
+    ])
+    expect(notes.join(' ')).toContain('The price in eu-west-1 is not known: p5.48xlarge.')
+  })
+
   it('says which types have a similar name', async () => {
     const { exitCode, stderr } = await account.run('search', 'p5.49xlarge')
     expect({ exitCode, stderr }).toEqual({

@@ -18,6 +18,27 @@ const wanting = (resources: ResourceRequest, changes: Partial<JobSpec> = {}): Pa
   spec: { ...SPEC, resources, ...changes },
 })
 
+describe('a price of another place', () => {
+  const priceSource = { kind: 'static', observedAtMs: NOW_MS, standIn: 'us-east-1' } as const
+
+  it('is no price for a limit of money', () => {
+    const limits: Partial<PlanRequest>[] = [
+      { remainingMicroUsd: microUsd(100) },
+      { spec: { ...SPEC, priceMaxMicroUsdPerHour: microUsd(100) } },
+    ]
+    for (const limit of limits) {
+      expect(rejection(offer({ priceSource }), limit)).toMatchObject({
+        code: 'unusable',
+        reason: expect.stringContaining('its price is not known, only that of us-east-1'),
+      })
+      expect(
+        rejection(offer({ priceSource: { kind: 'static', observedAtMs: NOW_MS } }), limit),
+      ).toBeUndefined()
+    }
+    expect(rejection(offer({ priceSource }))).toBeUndefined()
+  })
+})
+
 describe('the shape of a machine', () => {
   const sized = (changes: Partial<Offer['shape']>): Offer =>
     offer({ shape: { cpus: 8, memoryGiB: 31.87, gpus: 0, ...changes } })

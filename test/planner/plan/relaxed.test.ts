@@ -86,6 +86,15 @@ describe('a budget that is relaxed', () => {
     expect(within(21)).toBe(offerKey(A100))
     expect(within(20)).toBeUndefined()
   })
+
+  it('pays for the forecast of a job of unknown duration, which could begin with less', () => {
+    const [line] = relaxed([A100], {
+      spec: { durationMs: undefined, durationOn: undefined },
+      remainingMicroUsd: microUsd(0.05),
+    })
+    const [, amount, cost] = /^With `budget: \$([\d.]+)`: \$([\d.]+)/.exec(line!.sentence)!.map(Number)
+    expect(amount).toBeGreaterThanOrEqual(cost!)
+  })
 })
 
 describe('a wish that is relaxed', () => {

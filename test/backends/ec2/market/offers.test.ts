@@ -279,6 +279,16 @@ describe('offers of EC2', () => {
     }))
     expect(typesOf(await offers())).not.toContain('g5.xlarge')
     expect(typesOf(await offers())).toContain('g4dn.xlarge')
+    // A job that names the chip learns why.
+    const [named, ...others] = (await offers({ accelerators: ['A10G'] })).filter(
+      ({ type }) => type === 'g5.xlarge',
+    )
+    expect(others).toEqual([])
+    expect(named).toMatchObject({
+      availability: 'unusable',
+      note: 'its price on demand is not known',
+      priceMicroUsdPerHour: Number.MAX_SAFE_INTEGER,
+    })
   })
 
   it('are all allowed within minutes after the plan of the account is upgraded', async () => {

@@ -148,5 +148,8 @@ describe('hourly quotes', () => {
   it('are left out without a price', async () => {
     h.clouds['us-west-2']!.prices = new Map([['m7i.xlarge', '0.2']])
     expect(await hourly({})).toEqual([])
+    // Then the price of us-east-1 would stand in for it.
+    h.clouds['us-west-2']!.prices = new Map()
+    expect(await hourly({})).toEqual([])
   })
 })
