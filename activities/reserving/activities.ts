@@ -296,7 +296,7 @@ async function releaseReservation(
     throw new BackendError({
       class: 'invalid',
       message: `Giving back ${ref.id} still costs ${formatUsd(terms.chargeMicroUsd)}, and ${formatUsd(chargeMaxMicroUsd)} is accepted.`,
-      hint: 'Accept the charge (--charge-max), or keep the reservation.',
+      hint: 'Accept the charge (--max-charge), or keep the reservation.',
     })
   await reserving.release(ref, terms, { signal })
   await note(deps, input, { kind: 'released', summary: `Gave back ${ref.id}: ${reason}`, data: terms })

@@ -124,12 +124,14 @@ export const SCORES_MAX = 10
 const CAPACITY_TYPES_MAX = 50
 const CAPACITY_ZONES_MAX = 10
 
+type Pool = Pick<SpotPool, 'type' | 'region' | 'zone'>
+
 /** Scores the capacity of pools for a number of machines; of many pools only the first zones and types. Throws if the account may not ask. */
 export async function scoreCapacity(
   inquiry: Inquiry,
-  pools: readonly SpotPool[],
-  count: number,
-): Promise<(pool: SpotPool) => string | undefined> {
+  pools: readonly Pool[],
+  { market, count }: { market: 'on-demand' | 'spot'; count: number },
+): Promise<(pool: Pool) => string | undefined> {
   const { signal } = inquiry
   const regions = [...new Set(pools.map(({ region }) => region))]
   const idsByRegion = new Map(
@@ -137,10 +139,10 @@ export async function scoreCapacity(
       regions.map(async (region) => [region, await inquiry.at(region).capacity.zoneIds(signal)] as const),
     ),
   )
-  const idOf = ({ region, zone }: SpotPool): string => idsByRegion.get(region)?.get(zone) ?? ''
+  const idOf = ({ region, zone }: Pool): string => idsByRegion.get(region)?.get(zone) ?? ''
   const zoneIds = [...new Set(pools.map(idOf))].filter((id) => id !== '').slice(0, CAPACITY_ZONES_MAX)
   const types = [...new Set(pools.map(({ type }) => type.name))].slice(0, CAPACITY_TYPES_MAX)
   const { capacity } = inquiry.at(inquiry.homeRegion)
-  const scores = await capacity.capacityScores({ types, zoneIds, count }, signal)
+  const scores = await capacity.capacityScores({ market, types, zoneIds, count }, signal)
   return (pool) => scores.find(({ type, zoneId }) => type === pool.type.name && zoneId === idOf(pool))?.score
 }

@@ -87,9 +87,9 @@ export interface CapacityApi {
     wish: { types: string[]; count: number; regions: string[]; byZone: boolean },
     signal: AbortSignal,
   ): Promise<PlacementScore[]>
-  /** Scores spot capacity for up to fifty types in up to ten zones of any Regions; only for accounts with the support plan Unified Operations. */
+  /** Scores capacity for up to fifty types in up to ten zones of any Regions; only for accounts with the support plan Unified Operations. */
   capacityScores(
-    wish: { types: string[]; zoneIds: string[]; count: number },
+    wish: { market: 'on-demand' | 'spot'; types: string[]; zoneIds: string[]; count: number },
     signal: AbortSignal,
   ): Promise<CapacityScore[]>
   /** Returns every change of the spot prices since an instant, and the price in force then, oldest first. */

@@ -64,10 +64,10 @@ export function createCapacityApi(ec2: EC2Client): CapacityApi {
           zoneId: AvailabilityZoneId,
         }))
       }),
-    capacityScores: ({ types, zoneIds, count }, signal) =>
+    capacityScores: ({ market, types, zoneIds, count }, signal) =>
       call(signal, async () => {
         const command = new GetCapacityManagerSupportabilityScoresCommand({
-          MarketType: 'spot',
+          MarketType: market,
           CapacityAmount: count,
           CapacityUnit: 'instances',
           CapacityAvailabilityZoneIds: zoneIds,

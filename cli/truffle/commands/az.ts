@@ -3,6 +3,7 @@ import { parsePattern, searchTypes, type RegionalType } from '../../../backends/
 import { countArgument } from '../../kit/arguments'
 import { examples } from '../../examples'
 import type { Output } from '../../kit/output'
+import { capacityScoresOf } from '../capacity-scores'
 import { addShared, listArgument, type SharedOptions } from '../options'
 import { endingOfNothing, unansweredRows, type Session } from '../session'
 import { nothingFound } from './search'
@@ -11,10 +12,19 @@ interface Options extends SharedOptions {
   az?: string[]
   minAzCount?: number
   regionsOnly?: true
+  scores?: number
 }
 
 const ZONES_MAX = 20
-const COLUMNS = ['instance_type', 'region', 'availability_zones', 'availability_zone_ids', 'az_count']
+const COUNT_MAX = 1_000
+const COLUMNS = [
+  'instance_type',
+  'region',
+  'availability_zones',
+  'availability_zone_ids',
+  'az_count',
+  'capacity_scores',
+]
 
 export function define(command: Command, session: Session): void {
   addShared(
@@ -26,7 +36,12 @@ export function define(command: Command, session: Session): void {
         'only Regions with at least this many zones',
         countArgument(ZONES_MAX),
       )
-      .option('--regions-only', 'only the names of the Regions'),
+      .option('--regions-only', 'only the names of the Regions')
+      .option(
+        '--scores <count>',
+        'capacity scores for this many on-demand machines',
+        countArgument(COUNT_MAX),
+      ),
   )
     .addHelpText(
       'after',
@@ -41,6 +56,8 @@ export function define(command: Command, session: Session): void {
 
 interface ZonedType extends RegionalType {
   ids: string[]
+  /** Capacity scores of the zones, in their order; missing if they were not asked for. */
+  scores?: (string | null)[]
 }
 
 async function az(session: Session, given: string[], options: Options): Promise<void> {
@@ -63,29 +80,39 @@ async function az(session: Session, given: string[], options: Options): Promise<
       )
     }),
   )
-  const found = all
+  const fitting = all
     .map((one): ZonedType => {
       const zones = one.zones.filter((zone) => wanted.length === 0 || wanted.includes(zone))
       return { ...one, zones, ids: zones.map((zone) => ids.get(one.region)?.get(zone) ?? '') }
     })
     .filter(({ zones }) => zones.length >= minAzCount)
     .sort((a, b) => a.region.localeCompare(b.region))
-  const regions = [...new Set(found.map(({ region }) => region))]
+  const regions = [...new Set(fitting.map(({ region }) => region))]
+  const pools = fitting.flatMap(({ type, region, zones }) => zones.map((zone) => ({ type, region, zone })))
+  const { capacityOf, notes } =
+    options.scores === undefined
+      ? { notes: [] }
+      : await capacityScoresOf(inquiry, pools, { market: 'on-demand', count: options.scores })
+  const found = fitting.map((one) => ({
+    ...one,
+    ...(capacityOf && { scores: one.zones.map((zone) => capacityOf({ ...one, zone }) ?? null) }),
+  }))
   session.answer({
     command: 'az',
     results:
       options.regionsOnly === true
         ? regions.map((region) => ({ region }))
-        : found.map(({ type, region, zones, ids: own }) => ({
+        : found.map(({ type, region, zones, ids: own, scores }) => ({
             instance_type: type.name,
             region,
             availability_zones: zones,
             availability_zone_ids: own,
             az_count: zones.length,
+            capacity_scores: scores ?? null,
           })),
     columns: options.regionsOnly === true ? ['region'] : COLUMNS,
     unanswered: unansweredRows(unanswered),
-    notes: await inquiry.notes(),
+    notes: [...notes, ...(await inquiry.notes())],
     show: (out) =>
       options.regionsOnly === true ? regions.forEach((one) => out.line(one)) : show(out, found),
     ending: found.length === 0 ? endingOfNothing({ unanswered }) : undefined,
@@ -102,14 +129,16 @@ function regionsOfZones(options: Options): Options {
 
 function show(out: Output, found: readonly ZonedType[]): void {
   if (found.length === 0) return out.line('No zone fits.')
+  const hasScores = found.some(({ scores }) => scores !== undefined)
   out.table(
-    ['Instance Type', 'Region', 'Zones', 'AZs', 'Zone IDs'],
-    found.map(({ type, region, zones, ids }) => [
+    ['Instance Type', 'Region', 'Zones', 'AZs', 'Zone IDs', ...(hasScores ? ['Capacity'] : [])],
+    found.map(({ type, region, zones, ids, scores }) => [
       type.name,
       region,
       String(zones.length),
       zones.join(', '),
       ids.join(', '),
+      ...(hasScores ? [scores?.map((score) => score ?? '-').join(', ') ?? ''] : []),
     ]),
     { right: ['Zones'], flexible: ['AZs', 'Zone IDs'], optional: ['Zone IDs'] },
   )

@@ -5,7 +5,6 @@ import {
   parsePattern,
   readInterruptions,
   savingsPercentOf,
-  scoreCapacity,
   SCORE_TYPES_MIN,
   SCORES_MAX,
   type Inquiry,
@@ -17,6 +16,7 @@ import { HOUR_MS } from '../../../core/time/time'
 import { countArgument } from '../../kit/arguments'
 import { examples } from '../../examples'
 import type { Output } from '../../kit/output'
+import { capacityScoresOf } from '../capacity-scores'
 import { addShared, hoursArgument, listArgument, priceArgument, type SharedOptions } from '../options'
 import { iso, usdPerHour } from '../rows'
 import { endingOfNothing, unansweredRows, type Session } from '../session'
@@ -147,27 +147,9 @@ async function scoresOf(inquiry: Inquiry, pools: readonly SpotPool[], count: num
   if (pools.length === 0) return { of: () => undefined, notes: [] }
   const [placement, capacity] = await Promise.all([
     placementScoresOf(inquiry, pools, count),
-    capacityScoresOf(inquiry, pools, count),
+    capacityScoresOf(inquiry, pools, { market: 'spot', count }),
   ])
   return { ...placement, ...capacity, notes: [...placement.notes, ...capacity.notes] }
-}
-
-async function capacityScoresOf(
-  inquiry: Inquiry,
-  pools: readonly SpotPool[],
-  count: number,
-): Promise<Pick<Scores, 'capacityOf' | 'notes'>> {
-  try {
-    const capacityOf = await scoreCapacity(inquiry, pools, count)
-    return {
-      capacityOf,
-      notes: [`Capacity scores are AWS's for ${count} machines of one type in one zone, now.`],
-    }
-  } catch (error) {
-    if (inquiry.signal.aborted) throw error
-    const why = 'No capacity scores, which need the AWS support plan Unified Operations'
-    return { notes: [`${why} (ec2:GetCapacityManagerSupportabilityScores): ${messageOf(error)}`] }
-  }
 }
 
 /** Asks once for all Regions. A missing permission costs the scores, not the answer. */

@@ -88,6 +88,7 @@ describe('truffle az', () => {
         availability_zones: ['us-east-1a', 'us-east-1b', 'us-east-1c'],
         availability_zone_ids: ['use1-az1', 'use1-az2', 'use1-az3'],
         az_count: 3,
+        capacity_scores: null,
       },
     ])
   })
@@ -100,7 +101,7 @@ describe('truffle az', () => {
   it('ends with 3 when no Region has so many zones', async () => {
     expect(await account.run('az', 'g5.xlarge', '--min-az-count', '9', '-o', 'csv')).toMatchObject({
       exitCode: 3,
-      stdout: 'instance_type,region,availability_zones,availability_zone_ids,az_count\r\n',
+      stdout: 'instance_type,region,availability_zones,availability_zone_ids,az_count,capacity_scores\r\n',
     })
   })
 })

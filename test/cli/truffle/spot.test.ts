@@ -86,6 +86,11 @@ describe('truffle spot', () => {
     })
     const { results, notes } = await entitled.json('spot', 'g6', '--scores', '8', '-r', 'us-east-1')
     const { stdout } = await entitled.run('spot', 'g6', '--scores', '8', '-r', 'us-east-1')
+    const [onDemand] = (await entitled.json('az', 'g6.2xlarge', '--scores', '8', '-r', 'us-east-1')).results
+    const { stdout: zones } = await entitled.run('az', 'g6.2xlarge', '--scores', '8', '-r', 'us-east-1')
+    const markets = entitled.cloud.journal
+      .calls({ service: 'ec2', action: 'GetCapacityManagerSupportabilityScores' })
+      .map(({ parameters }) => (parameters as { MarketType: string }).MarketType)
     await entitled.close()
     const scores = new Map(results.map((row) => [String(row['instance_type']), row['capacity_score']]))
     expect([scores.get('g6.xlarge'), scores.get('g6.2xlarge'), scores.get('g6.4xlarge')]).toEqual([
@@ -95,6 +100,12 @@ describe('truffle spot', () => {
     ])
     expect(notes.join(' ')).toContain("Capacity scores are AWS's for 8 machines of one type in one zone")
     expect(stdout).toMatch(/Score +Capacity/)
+    expect(onDemand).toMatchObject({ az_count: 3, capacity_scores: ['low', 'low', 'low'] })
+    expect(zones).toMatch(/Capacity\n[^]*low, low, low/)
+    expect(new Set(markets)).toEqual(new Set(['spot', 'on-demand']))
+    const refused = await account.json('az', 'g6.xlarge', '--scores', '8', '-r', 'us-east-1')
+    expect(refused.results[0]).toMatchObject({ az_count: 3, capacity_scores: null })
+    expect(refused.notes.join(' ')).toContain('No capacity scores')
   })
 
   it('draws the course of a price', () => {

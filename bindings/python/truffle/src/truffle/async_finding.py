@@ -36,7 +36,8 @@ class AsyncFinding(AsyncSession):
 
     @overload
     async def az(
-        self, pattern: Names, regions: Optional[Names] = ..., min_az_count: Optional[int] = ..., azs: Optional[Names] = ...
+        self, pattern: Names, regions: Optional[Names] = ..., min_az_count: Optional[int] = ..., azs: Optional[Names] = ...,
+        *, scores: Optional[int] = ...
     ) -> Results[InstanceZones]: ...
 
     @overload
@@ -58,9 +59,16 @@ class AsyncFinding(AsyncSession):
         azs: Optional[Names] = None,
         *,
         regions_only: bool = False,
+        scores: Optional[int] = None,
     ) -> Results[Any]:
         """See the method of `Truffle` with this name."""
-        options = {"regions": regions, "min_az_count": min_az_count, "azs": azs, "regions_only": regions_only}
+        options = {
+            "regions": regions,
+            "min_az_count": min_az_count,
+            "azs": azs,
+            "regions_only": regions_only,
+            "scores": scores,
+        }
         row_type: Type[Any] = Region if regions_only else InstanceZones
         return await self._ask(question("az", options, results_of(row_type), needed_names(pattern, "pattern")))
 

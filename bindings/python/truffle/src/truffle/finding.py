@@ -52,7 +52,8 @@ class Finding(Session):
 
     @overload
     def az(
-        self, pattern: Names, regions: Optional[Names] = ..., min_az_count: Optional[int] = ..., azs: Optional[Names] = ...
+        self, pattern: Names, regions: Optional[Names] = ..., min_az_count: Optional[int] = ..., azs: Optional[Names] = ...,
+        *, scores: Optional[int] = ...
     ) -> Results[InstanceZones]: ...
 
     @overload
@@ -74,6 +75,7 @@ class Finding(Session):
         azs: Optional[Names] = None,
         *,
         regions_only: bool = False,
+        scores: Optional[int] = None,
     ) -> Results[Any]:
         """Finds the zones of machine types.
 
@@ -83,8 +85,15 @@ class Finding(Session):
             min_az_count: Only Regions with at least this many zones.
             azs: Only these zones, such as ``["us-east-1a", "us-east-1b"]``.
             regions_only: Only the names of the Regions: rows are `rows.Region`.
+            scores: Capacity scores for this many on-demand machines (support plan Unified Operations).
         """
-        options = {"regions": regions, "min_az_count": min_az_count, "azs": azs, "regions_only": regions_only}
+        options = {
+            "regions": regions,
+            "min_az_count": min_az_count,
+            "azs": azs,
+            "regions_only": regions_only,
+            "scores": scores,
+        }
         row_type: Type[Any] = Region if regions_only else InstanceZones
         return self._ask(question("az", options, results_of(row_type), needed_names(pattern, "pattern")))
 

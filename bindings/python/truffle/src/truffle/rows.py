@@ -49,6 +49,8 @@ class InstanceZones:
     #: Ids of the zones in the same order: names mean different places in different accounts. Empty texts without permission.
     availability_zone_ids: Tuple[str, ...]
     az_count: int
+    #: ``high``, ``medium``, ``low`` or ``unsupported`` for each zone, on demand; only with ``scores=``, and for accounts that may ask.
+    capacity_scores: Optional[Tuple[Optional[str], ...]]
 
 
 @dataclass(frozen=True)
