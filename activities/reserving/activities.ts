@@ -295,8 +295,7 @@ async function releaseReservation(
   if (!isAmount(terms.chargeMicroUsd) || terms.chargeMicroUsd > chargeMaxMicroUsd)
     throw new BackendError({
       class: 'invalid',
-      message: `Giving back ${ref.id} still costs ${formatUsd(terms.chargeMicroUsd)}, and ${formatUsd(chargeMaxMicroUsd)} is accepted.`,
-      hint: 'Accept the charge (--max-charge), or keep the reservation.',
+      message: `Giving back ${ref.id} still costs ${formatUsd(terms.chargeMicroUsd)}, and ${formatUsd(chargeMaxMicroUsd)} is accepted. Accept it with --max-charge, or keep the reservation.`,
     })
   await reserving.release(ref, terms, { signal })
   await note(deps, input, { kind: 'released', summary: `Gave back ${ref.id}: ${reason}`, data: terms })

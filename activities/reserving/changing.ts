@@ -15,19 +15,22 @@ import {
 } from '../../storage/reservations'
 import { note, reservingOf, type ReservingDeps } from './deps'
 
-/** Sets the number of machines and the end. Both are absolute: a repeated call finds them as wanted, and sends nothing. */
+/** Sets the number of machines, the end or the start. All are absolute: a repeated call finds them as wanted, and sends nothing. */
 export async function changeReservation(
   deps: ReservingDeps,
   input: ChangeReservationTask,
   signal: AbortSignal,
 ): Promise<OwnedReservation> {
-  const { ref, rule, spentMicroUsd, count, endsAtMs } = input
+  const { ref, rule, spentMicroUsd, count, endsAtMs, startsAtMs } = input
   const reserving = reservingOf(deps)
   const before = await held(deps, ref, signal)
   const nowMs = deps.now()
-  const why = whyNotChanged({ reservation: before, rule, spentMicroUsd, count, endsAtMs, nowMs })
+  // Repeated after a lost answer.
+  if (startsAtMs !== undefined && before.startsAtMs === startsAtMs) return before
+  const why = whyNotChanged({ reservation: before, rule, spentMicroUsd, count, endsAtMs, startsAtMs, nowMs })
   if (why !== undefined) throw invalid(why)
   let after = before
+  if (startsAtMs !== undefined) after = await reserving.change(ref, { kind: 'start', startsAtMs }, { signal })
   // The end first: more machines without it could stay longer than wanted.
   if (endsAtMs !== undefined) after = await reserving.change(ref, { kind: 'end', endsAtMs }, { signal })
   if (count !== undefined) {
@@ -37,8 +40,8 @@ export async function changeReservation(
   const end = after.endsAtMs === undefined ? 'without an end' : `until ${formatInstant(after.endsAtMs)}`
   await note(deps, input, {
     kind: 'changed',
-    summary: `${ref.id} has ${plural(after.total, 'machine')}, ${end}.`,
-    data: { before, count, endsAtMs, rule, spentMicroUsd, nowMs, after },
+    summary: `${ref.id} has ${plural(after.total, 'machine')}, ${startsAtMs === undefined ? '' : `from ${formatInstant(startsAtMs)} `}${end}.`,
+    data: { before, count, endsAtMs, startsAtMs, rule, spentMicroUsd, nowMs, after },
   })
   return after
 }

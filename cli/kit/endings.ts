@@ -60,7 +60,7 @@ function usageError(error: Error, { program, args, commands, pointerFor }: Comma
       ? (surplusMeant(what, command) ?? choiceMeant(what))
       : optionMeant(option, longsOf(command))
   const meant = near === undefined ? '' : `Did you mean ${near}? `
-  // A script that is given a limit of ours would drop it without a word.
+  // A script that is given such a limit would drop it without a word.
   const isLimit = near !== undefined && LIMITS.includes(near)
   const ofScript = isLimit ? undefined : scriptArgumentsIn(args, option, command)
   const moved =

@@ -136,7 +136,8 @@ async function extend(cli: Cli, { status }: ReservationView, options: Options): 
 }
 
 async function resize(cli: Cli, { status }: ReservationView, options: Options): Promise<void> {
-  const { count, until, maxSpend: spendMaxMicroUsd, share } = options
+  const { count, until, from, maxSpend: spendMaxMicroUsd, share } = options
+  if (from !== undefined) return postpone(cli, status, { from, options })
   if ([count, until, spendMaxMicroUsd, share].every((one) => one === undefined))
     throw new CrucibleError('usage', 'Nothing to change.', {
       hint: 'Write, for example, --count 4, --until 2027-01-31T18:00:00Z, --until never, --max-spend 500, or --share none.',
@@ -156,6 +157,27 @@ async function resize(cli: Cli, { status }: ReservationView, options: Options): 
   return done(cli, id, await client.resizeReservation(cli.context(), id, change))
 }
 
+/** Shows the terms of a later start, which move the commitment and cost nothing, and asks. */
+async function postpone(
+  cli: Cli,
+  { id, reservation, quote }: ReservationView['status'],
+  { from, options }: { from: Deadline; options: Options },
+): Promise<void> {
+  const { count, until, maxSpend, share } = options
+  if ([count, until, maxSpend, share].some((one) => one !== undefined))
+    throw new CrucibleError('usage', 'A new start is changed alone.', {
+      hint: 'Leave out the other changes.',
+    })
+  const startsAtMs = await instantFor(cli, from)
+  const now = reservation?.startsAtMs
+  const committedMs = quote?.quote.committedMs
+  const terms =
+    committedMs === undefined ? '' : ` Its commitment then ends ${formatInstant(startsAtMs + committedMs)}.`
+  const was = now === undefined ? '' : ` from ${formatInstant(now)}`
+  await agree(cli, `Postpone the start of ${id}${was} to ${formatInstant(startsAtMs)}?${terms}`, options)
+  return done(cli, id, await client.resizeReservation(cli.context(), id, { startsAtMs }))
+}
+
 function done(cli: Cli, id: string, { message }: { message: string }): void {
   cli.out.json({ id, message })
   cli.out.line(`${id}: ${message}`)
@@ -166,6 +188,6 @@ async function agree(cli: Cli, question: string, { yes }: Options): Promise<void
   const isAgreed = yes === true || (await cli.confirm(question))
   if (isAgreed === true) return
   if (isAgreed === undefined)
-    throw new CrucibleError('usage', 'This needs a confirmation.', { hint: 'Add --yes.' })
+    throw new CrucibleError('usage', `This needs a confirmation: ${question}`, { hint: 'Add --yes.' })
   throw new CrucibleError('usage', 'Nothing was changed.')
 }

@@ -186,6 +186,7 @@ export interface ChangeReservationTask extends ReservationTask {
   count?: number
   /** New end; null for none. */
   endsAtMs?: number | null
+  startsAtMs?: number
 }
 
 export interface SplitReservationTask extends ReservationTask {

@@ -158,6 +158,8 @@ export type ReservationChange =
   | { kind: 'count'; count: number }
   /** Null for no end. */
   | { kind: 'end'; endsAtMs: number | null }
+  /** Postpones the start of a reservation that has not begun, with its commitment; refused if the provider's terms go beyond that. */
+  | { kind: 'start'; startsAtMs: number }
   /** Moves this many free places into a new reservation, for another intent: one split for each intent, however often it is sent. */
   | ({ kind: 'split'; count: number } & Pick<ReservationOrder, 'intent' | 'deployment' | 'owner'>)
 

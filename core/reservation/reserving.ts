@@ -238,6 +238,8 @@ export interface ResizeReservationUpdate {
   count?: number
   /** New end; null for none. */
   endsAtMs?: number | null
+  /** Later start of one that has not begun; nothing else changes with it. */
+  startsAtMs?: number
   /** Replaces that of the rule; it can only be raised. */
   spendMaxMicroUsd?: MicroUsd
   /** New sharing of idle places; running jobs stay. */

@@ -322,6 +322,7 @@ data "aws_iam_policy_document" "buy" {
       "ec2:CancelCapacityReservation",
       "ec2:CreateCapacityReservationBySplitting",
       "ec2:CreateCapacityReservationCancellationQuote",
+      "ec2:CreateCapacityReservationDateChangeQuote",
     ]
     resources = ["${local.ec2}:capacity-reservation/*"]
 

@@ -13,6 +13,7 @@ export interface ChangeFacts {
   count?: number | undefined
   /** Null for no end. */
   endsAtMs?: number | null | undefined
+  startsAtMs?: number | undefined
   nowMs: number
 }
 
@@ -21,6 +22,7 @@ export interface ChangeFacts {
  * their unused cost until the end (or for an hour without an end) within the rest of the limit.
  */
 export function whyNotChanged(facts: ChangeFacts): string | undefined {
+  if (facts.startsAtMs !== undefined) return whyNotPostponed(facts.reservation, facts.startsAtMs)
   const { reservation, count = reservation.total, nowMs } = facts
   const why = whyUnchangeable(reservation)
   if (why !== undefined) return why
@@ -32,6 +34,16 @@ export function whyNotChanged(facts: ChangeFacts): string | undefined {
   if (count < used)
     return `${used} of the ${plural(total, 'place')} of ${id} ${used === 1 ? 'is' : 'are'} in use, so it cannot have ${count}. Migrate jobs first, or ask for at least ${used}.`
   return count > total ? whyNotMore(facts, { count, endsAtMs }) : undefined
+}
+
+function whyNotPostponed(
+  { id, kind, phase, startsAtMs: nowAtMs = Infinity, endsAtMs = Infinity }: OwnedReservation,
+  startsAtMs: number,
+): string | undefined {
+  if (kind !== 'hourly') return `${id} is prepaid: its dates are fixed.`
+  if (phase !== 'scheduled') return `${id} is ${phase}: only a start that lies ahead can be postponed.`
+  if (startsAtMs <= nowAtMs) return `${id} begins ${formatInstant(nowAtMs)}, and can only begin later.`
+  return startsAtMs < endsAtMs ? undefined : `${id} ends ${formatInstant(endsAtMs)}, before that start.`
 }
 
 function whyNotMore(

@@ -263,6 +263,18 @@ describe('a change of the machines', () => {
     expect(() => validate('resizeReservation', { share: 'friends' })).toThrow('none, owner, all')
   })
 
+  it('may be a later start of what has not begun, alone', async () => {
+    const startsAtMs = NOW_MS + 1
+    page.move('active', 'So.')
+    expect(() => validate('resizeReservation', { startsAtMs })).toThrow('Only a start that lies ahead')
+    page.move('scheduled', 'So.')
+    expect(() => validate('resizeReservation', { startsAtMs, count: 5 })).toThrow('the only change')
+    void Promise.resolve(tell('resizeReservation', { startsAtMs })).catch(() => undefined)
+    await Promise.resolve()
+    expect(requests.resize?.update).toMatchObject({ startsAtMs })
+    expect(() => validate('resizeReservation', { startsAtMs })).toThrow('Another change is being made.')
+  })
+
   it.each([
     ['resizeReservation', { count: 5 }],
     ['splitReservation', { count: 1, newId: 'res-b' }],

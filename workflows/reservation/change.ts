@@ -3,7 +3,7 @@ import { startChild } from '@temporalio/workflow'
 import { defined } from '../../core/defined'
 import { failureFrom, isWithoutEffect, type Failure } from '../../core/failure'
 import { plural } from '../../core/plural'
-import { shareInWords, type Share } from '../../core/reservation/hold'
+import { shareInWords } from '../../core/reservation/hold'
 import { formatUsd, type MicroUsd } from '../../core/money/money'
 import { ORCHESTRATOR_QUEUE, reservationWorkflowId, WORKFLOW_TYPES } from '../../core/queues'
 import type { OwnedReservation } from '../../core/reservation/reservation'
@@ -13,6 +13,7 @@ import {
   type ReservationCarry,
   type ReservationInput,
   type ReservationStatus,
+  type ResizeReservationUpdate,
   type SplitReservationUpdate,
 } from '../../core/reservation/reserving'
 import type { HoldState } from '../../core/reservation/activities'
@@ -25,7 +26,7 @@ import type { ReservationRun } from './run'
 /** Sets the number, the end and the limit of a reservation. The money for a higher limit is promised first. */
 export async function resizeOnRequest(run: ReservationRun): Promise<void> {
   const asked = run.requests.resize!
-  const { count, endsAtMs, spendMaxMicroUsd, share } = asked.update
+  const { count, endsAtMs, startsAtMs, spendMaxMicroUsd, share } = asked.update
   const { page } = run
   const { spendMaxMicroUsd: limitBefore = 0 } = page.status.rule
   try {
@@ -35,7 +36,7 @@ export async function resizeOnRequest(run: ReservationRun): Promise<void> {
     if (refusal !== undefined) return asked.refuse(refusal)
     const { id, region } = run.held!.reservation!
     let reservation = run.held!.reservation!
-    if (count !== undefined || endsAtMs !== undefined)
+    if (count !== undefined || endsAtMs !== undefined || startsAtMs !== undefined)
       reservation = await reservingOn(wish.backend, 'change the reservation').changeReservation({
         ...run.task(),
         ref: { id, region },
@@ -43,11 +44,12 @@ export async function resizeOnRequest(run: ReservationRun): Promise<void> {
         spentMicroUsd: page.status.spentMicroUsd,
         count,
         endsAtMs,
+        startsAtMs,
       })
     if (share !== undefined) await reservationDocuments.shareReservation({ ...run.task(), share })
     const next = { ...wanted, ...defined({ share }) }
     page.update({ reservation, rule: next, wish: { ...wish, count: reservation.total } })
-    asked.done(inWords(reservation, { spendMaxMicroUsd, share }))
+    asked.done(inWords(reservation, { startsAtMs, spendMaxMicroUsd, share }))
   } catch (error) {
     if (spendMaxMicroUsd !== undefined) await run.lowerMoney(limitBefore)
     asked.refuse(failureFrom(error).message)
@@ -58,7 +60,7 @@ export async function resizeOnRequest(run: ReservationRun): Promise<void> {
 
 function inWords(
   { id, total, endsAtMs }: OwnedReservation,
-  { spendMaxMicroUsd, share }: { spendMaxMicroUsd: MicroUsd | undefined; share: Share | undefined },
+  { startsAtMs, spendMaxMicroUsd, share }: Omit<ResizeReservationUpdate, 'by' | 'count' | 'endsAtMs'>,
 ): string {
   const end = endsAtMs === undefined ? 'until it is released' : `until ${formatInstant(endsAtMs)}`
   const limit =
@@ -66,7 +68,8 @@ function inWords(
       ? ''
       : ` Its unused time may cost ${formatUsd(spendMaxMicroUsd)} before it is released.`
   const use = share === undefined ? '' : ` Idle places are for ${shareInWords(share)}.`
-  return `${id} has ${plural(total, 'machine')}, ${end}.${limit}${use}`
+  const start = startsAtMs === undefined ? '' : ` from ${formatInstant(startsAtMs)}`
+  return `${id} has ${plural(total, 'machine')}${start}, ${end}.${limit}${use}`
 }
 
 /**

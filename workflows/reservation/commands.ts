@@ -143,7 +143,9 @@ export class ReservationRequests {
     if (!(upfrontMaxMicroUsd > 0)) refuse('The highest price of the extension is missing.')
   }
 
-  private refuseResize({ count, endsAtMs, spendMaxMicroUsd, share }: ResizeReservationUpdate): void {
+  private refuseResize(update: ResizeReservationUpdate): void {
+    const { count, endsAtMs, startsAtMs, spendMaxMicroUsd, share } = update
+    if (startsAtMs !== undefined) return this.refuseStart(update)
     if (share !== undefined && !SHARES.includes(share)) refuse(`Share it with ${SHARES.join(', ')}.`)
     if ([count, endsAtMs, spendMaxMicroUsd].every((one) => one === undefined)) {
       if (share === undefined)
@@ -160,6 +162,16 @@ export class ReservationRequests {
       refuse(
         `The limit can only be raised, and it is ${limit === undefined ? 'none' : formatUsd(limit)} now.`,
       )
+  }
+
+  private refuseStart({ count, endsAtMs, spendMaxMicroUsd, share }: ResizeReservationUpdate): void {
+    const { state, wish } = this.page.status
+    if ([count, endsAtMs, spendMaxMicroUsd, share].some((one) => one !== undefined))
+      refuse('A new start is the only change of its request.')
+    if (state !== 'scheduled')
+      refuse(`Only a start that lies ahead can be postponed: the reservation is ${state}.`)
+    if (wish.kind !== 'hourly') refuse('Prepaid capacity has fixed dates.')
+    if (this.resize !== undefined || this.split !== undefined) refuse('Another change is being made.')
   }
 
   private refuseShare(): void {

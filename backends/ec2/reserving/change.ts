@@ -1,6 +1,6 @@
 import { defined } from '../../../core/defined'
 import type { OwnedReservation, ReleaseTerms, ReservationChange } from '../../../core/reservation/reservation'
-import { HOUR_MS, SECOND_MS } from '../../../core/time/time'
+import { formatInstant, HOUR_MS, SECOND_MS } from '../../../core/time/time'
 import { BackendError } from '../../errors'
 import { hasCode, invalid, transient } from '../errors'
 import type { Host } from '../host'
@@ -40,6 +40,8 @@ export async function change(
       delete changed.endsAtMs
       return owned({ ...changed, ...(endsAtMs !== null && { endsAtMs }) })
     }
+    case 'start':
+      return owned(await postponed(host, { told, startsAtMs: wanted.startsAtMs }, signal))
     case 'split': {
       const { count, intent, deployment } = wanted
       const token = tokenOf('split', id, deployment, intent)
@@ -48,6 +50,37 @@ export async function change(
     }
   }
 }
+
+/** Accepts AWS's terms for a later start if they are those that were asked for: the same commitment, just as much later. */
+async function postponed(
+  host: Host,
+  { told, startsAtMs }: { told: Reservation; startsAtMs: number },
+  signal: AbortSignal,
+): Promise<Reservation> {
+  const { id, startsAtMs: beforeMs = startsAtMs, committedUntilMs: committedMs = Infinity } = told
+  if (beforeMs === startsAtMs) return told
+  const { reserving } = host.api
+  // A new quote each hour: one is valid for a day.
+  const hour = String(Math.floor(host.deps.clock() / HOUR_MS))
+  const token = tokenOf('postpone', id, String(startsAtMs), hour)
+  const quote = await reserving.dateChangeQuote({ reservation: id, startsAtMs, token }, signal)
+  const { committedUntilMs } = quote
+  const isAsAsked =
+    quote.state === 'active' &&
+    quote.startsAtMs === startsAtMs &&
+    committedUntilMs !== undefined &&
+    committedUntilMs <= committedMs + startsAtMs - beforeMs
+  if (!isAsAsked)
+    throw invalid(
+      `AWS offers other terms for that start of ${id}: it would begin ${inWords(quote.startsAtMs)} and be committed until ${inWords(committedUntilMs)}`,
+      'Accept them in the AWS console, or keep the start.',
+    )
+  await reserving.modify(id, { start: { startsAtMs, quote: quote.id } }, signal)
+  return { ...told, startsAtMs, committedUntilMs }
+}
+
+const inWords = (atMs: number | undefined): string =>
+  atMs === undefined ? 'at a time unknown' : formatInstant(atMs)
 
 /** Explains a refusal. In other calls, EC2 refuses with this code what a person has protected; here it means a commitment. */
 async function permitted(modify: () => Promise<void>): Promise<void> {

@@ -34,6 +34,15 @@ export interface CancellationQuote {
   terms: { type: string; chargedHours: number; committedCount: number; chargedUntilMs?: number }[]
 }
 
+/** Terms for a later start of a reservation that has not begun. */
+interface DateChangeQuote {
+  id: string
+  /** `active` or `expired`. */
+  state: string
+  startsAtMs?: number
+  committedUntilMs?: number
+}
+
 /**
  * Buying and holding capacity in one Region, with the credentials of the buyer. Purchases have no token: each call of `buyBlock` and
  * `buyExtension` may buy, and is sent exactly once. With `isTrial` the provider only checks the permission: it answers by the error
@@ -55,8 +64,16 @@ export interface ReservingApi extends Pick<CapacityApi, 'blockTypes' | 'offering
     signal: AbortSignal,
   ): Promise<BoughtExtension>
   create(request: CreateRequest, signal: AbortSignal): Promise<Reservation>
-  /** Changes a reservation; missing fields stay as they are. `endsAtMs`: null for no end. */
-  modify(id: string, change: { count?: number; endsAtMs?: number | null }, signal: AbortSignal): Promise<void>
+  /** Changes a reservation; missing fields stay as they are. `endsAtMs`: null for no end. `start` accepts the terms of a `dateChangeQuote`. */
+  modify(
+    id: string,
+    change: { count?: number; endsAtMs?: number | null; start?: { startsAtMs: number; quote: string } },
+    signal: AbortSignal,
+  ): Promise<void>
+  dateChangeQuote(
+    request: { reservation: string; startsAtMs: number; token: string },
+    signal: AbortSignal,
+  ): Promise<DateChangeQuote>
   /** Moves free places into a new reservation, which is returned. */
   split(
     request: { source: string; count: number; token: string; tags: Record<string, string> },

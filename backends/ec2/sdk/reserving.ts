@@ -3,6 +3,7 @@ import {
   CreateCapacityReservationBySplittingCommand,
   CreateCapacityReservationCancellationQuoteCommand,
   CreateCapacityReservationCommand,
+  CreateCapacityReservationDateChangeQuoteCommand,
   DescribeCapacityReservationCancellationQuotesCommand,
   ModifyCapacityReservationCommand,
   paginateDescribeCapacityBlockExtensionHistory,
@@ -79,19 +80,27 @@ export function createReservingApi({ reading, changing }: BuyerClients): Reservi
 function hourlyCalls({
   reading,
   changing,
-}: BuyerClients): Pick<ReservingApi, 'create' | 'modify' | 'split' | 'cancellationQuote' | 'cancel'> {
+}: BuyerClients): Pick<
+  ReservingApi,
+  'create' | 'modify' | 'split' | 'dateChangeQuote' | 'cancellationQuote' | 'cancel'
+> {
   return {
     create: (request, signal) =>
       call(signal, async () => {
         const command = new CreateCapacityReservationCommand(createInput(request))
         return shown((await changing.send(command, at(signal))).CapacityReservation)
       }),
-    modify: (id, { count, endsAtMs }, signal) =>
+    modify: (id, { count, endsAtMs, start }, signal) =>
       call(signal, async () => {
         const input = {
           CapacityReservationId: id,
           InstanceCount: count,
           ...(endsAtMs !== undefined && endOf(endsAtMs ?? undefined)),
+          ...(start !== undefined && {
+            StartDate: new Date(start.startsAtMs),
+            QuoteId: start.quote,
+            AcceptModificationTerms: true,
+          }),
         }
         await changing.send(new ModifyCapacityReservationCommand(input), at(signal))
       }),
@@ -103,6 +112,22 @@ function hourlyCalls({
           TagSpecifications: tagsOf(tags),
         })
         return shown((await changing.send(command, at(signal))).DestinationCapacityReservation)
+      }),
+    dateChangeQuote: ({ reservation, startsAtMs, token }, signal) =>
+      call(signal, async () => {
+        const command = new CreateCapacityReservationDateChangeQuoteCommand({
+          CapacityReservationId: reservation,
+          NewStartDate: new Date(startsAtMs),
+          ClientToken: token,
+        })
+        const { CapacityReservationModificationQuote: told } = await changing.send(command, at(signal))
+        const update = told?.ModificationTerms?.ReservationUpdate
+        return {
+          id: told?.CapacityReservationModificationQuoteId ?? '',
+          state: told?.QuoteState ?? '',
+          startsAtMs: update?.NewStartDate?.getTime(),
+          committedUntilMs: update?.NewCommitmentEndDate?.getTime(),
+        }
       }),
     cancellationQuote: (request, signal) =>
       call(signal, () => cancellationQuote({ reading, changing }, request, signal)),

@@ -81,6 +81,7 @@ export const BUYER_PERMISSIONS: readonly Permission[] = [
   ...needed('own-reservations', 'ec2:ModifyCapacityReservation', 'ec2:CancelCapacityReservation'),
   ...needed('own-reservations', 'ec2:CreateCapacityReservationBySplitting'),
   ...needed('own-reservations', 'ec2:CreateCapacityReservationCancellationQuote'),
+  ...needed('own-reservations', 'ec2:CreateCapacityReservationDateChangeQuote'),
   ...needed('tags-at-purchase', 'ec2:CreateTags'),
 ]
 

@@ -48,7 +48,7 @@ const ACTIONS_OF: Readonly<Record<string, readonly Action[]>> = {
   type: WISH,
   region: WISH,
   zone: WISH,
-  from: WISH,
+  from: [...WISH, 'resize'],
   startBy: WISH,
   endBy: WISH,
   maxPrice: WISH,
@@ -99,7 +99,11 @@ export function define(command: Command, cli: Cli): void {
       'how long, such as 4d; machines in prepaid capacity are ended up to an hour before; with extend, what is added',
       durationArgument,
     )
-    .option('--from <time>', 'earliest start (default: now)', timeArgument)
+    .option(
+      '--from <time>',
+      'earliest start (default: now); with resize, a later start of capacity that has not begun',
+      timeArgument,
+    )
     .option('--start-by <time>', 'latest start', timeArgument)
     .option('--end-by <time>', 'latest end', timeArgument)
     .option('--region <regions...>', 'Regions to search (default: all of the backend)')

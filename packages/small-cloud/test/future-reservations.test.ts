@@ -2,6 +2,7 @@ import {
   CancelCapacityReservationCommand,
   CreateCapacityReservationBySplittingCommand,
   CreateCapacityReservationCancellationQuoteCommand,
+  CreateCapacityReservationDateChangeQuoteCommand,
   CreateCapacityReservationCommand,
   DescribeCapacityReservationCancellationQuotesCommand,
   ModifyCapacityReservationCommand,
@@ -220,6 +221,50 @@ describe('a future-dated reservation', () => {
     expect(await stateOf(test)).toBe('active')
     await test.clock.advance(1)
     expect(await stateOf(test)).toBe('expired')
+  })
+})
+
+describe('a later start of a future-dated reservation', () => {
+  const quote = async (
+    { clients }: TestCloud,
+    { CapacityReservationId }: CapacityReservation,
+    NewStartDate: Date,
+  ) => {
+    const input = { CapacityReservationId, NewStartDate }
+    const made = await clients.ec2.send(new CreateCapacityReservationDateChangeQuoteCommand(input))
+    return made.CapacityReservationModificationQuote!
+  }
+
+  it('needs a quote that is accepted, moves the commitment, and is 30 days away at most', async () => {
+    const [test, reservation] = await cloudAhead('scheduled')
+    const later = (days: number): Date => new Date(reservation.StartDate!.getTime() + days * DAY_MS)
+    expect(await code(modify(test, reservation, { StartDate: later(3) }))).toBe('OperationNotPermitted')
+    expect(await code(quote(test, reservation, later(31)))).toBe('InvalidParameterValue')
+    expect(await code(quote(test, reservation, later(-1)))).toBe('InvalidParameterValue')
+    const terms = await quote(test, reservation, later(3))
+    expect(terms.ModificationTerms!.ReservationUpdate).toMatchObject({
+      NewStartDate: later(3),
+      NewCommitmentEndDate: later(3 + COMMITMENT_DAYS),
+    })
+    const accepted = {
+      QuoteId: terms.CapacityReservationModificationQuoteId,
+      AcceptModificationTerms: true,
+    }
+    expect(await code(modify(test, reservation, { StartDate: later(4), ...accepted }))).toBe(
+      'InvalidParameterValue',
+    )
+    await modify(test, reservation, { StartDate: later(3), ...accepted })
+    expect(await code(modify(test, reservation, { StartDate: later(3), ...accepted }))).toBe(
+      'InvalidParameterValue',
+    )
+    // All changes count from the first start.
+    expect(await code(quote(test, reservation, later(31)))).toBe('InvalidParameterValue')
+    await advanceTo(test, later(3 - 1e-6))
+    expect(await stateOf(test)).toBe('scheduled')
+    await advanceTo(test, later(3))
+    expect(await stateOf(test)).toBe('active')
+    expect((await listed(test))[0]!.CommitmentInfo!.CommitmentEndDate).toEqual(later(3 + COMMITMENT_DAYS))
+    expect(await code(quote(test, reservation, later(5)))).toBe('OperationNotPermitted')
   })
 })
 

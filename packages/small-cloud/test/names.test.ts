@@ -314,6 +314,17 @@ async function everything({ clients: { ec2 }, clock }: Awaited<ReturnType<typeof
   })) as sdk.CreateCapacityReservationResult
   await clock.advance(1_000)
   const ofFuture = { CapacityReservationId: future.CapacityReservation!.CapacityReservationId }
+  const NewStartDate = new Date(clock.nowMs() + 12 * 86_400_000)
+  const later = (await send('CreateCapacityReservationDateChangeQuote', {
+    ...ofFuture,
+    NewStartDate,
+  })) as sdk.CreateCapacityReservationDateChangeQuoteResult
+  await send('ModifyCapacityReservation', {
+    ...ofFuture,
+    StartDate: NewStartDate,
+    QuoteId: later.CapacityReservationModificationQuote!.CapacityReservationModificationQuoteId,
+    AcceptModificationTerms: true,
+  })
   const quoted = (await send('CreateCapacityReservationCancellationQuote', {
     ...ofFuture,
     TagSpecifications: [

@@ -229,7 +229,7 @@ describe('a release', () => {
     const desk = new Desk()
     const ref = desk.hourly({ committedUntilMs: START_MS + HOUR_MS })
     await expect(give(desk, ref, microUsd(8) - 1)).rejects.toThrow(
-      /still costs \$8\.00, and \$8\.00 is accepted/,
+      /still costs \$8\.00, and \$8\.00 is accepted\. Accept it with --max-charge/,
     )
     expect(await desk.record()).toEqual([])
     await give(desk, ref, microUsd(8))

@@ -36,6 +36,8 @@ export interface FakePurchase {
   tags: Record<string, string>
 }
 
+type DateChange = Parameters<ReservingApi['dateChangeQuote']>[0]
+
 /** Capacity Blocks and on-demand reservations at the boundary of `api-reserving.ts`; payments are pending until a test decides them. */
 export class FakeReserving {
   /** For sale, until it is bought or taken away. */
@@ -50,6 +52,8 @@ export class FakeReserving {
   readonly extensions: Extension[] = []
   /** A trial of a purchase is answered as if it were none. */
   ignoresTrials = false
+  /** How much longer a commitment gets with a later start. */
+  longerCommitmentMs = 0
   /** A new cancellation quote has no terms at first. */
   quotesArePending = false
   readonly #tokens = new Map<string, { body: string; id: string }>()
@@ -95,8 +99,15 @@ export class FakeReserving {
       buyExtension: (order, signal) =>
         verb(order.isTrial ? 'tryExtension' : 'buyExtension', buyExtension)(order, signal),
       create: verb('create', (request: CreateRequest) => this.#create(request)),
-      modify: verb('modify', (id: string, change: { count?: number; endsAtMs?: number | null }) => {
+      modify: verb('modify', (id: string, change: Parameters<ReservingApi['modify']>[1]) => {
         const { told } = this.#live(id)
+        if (change.start !== undefined) {
+          if (change.start.quote !== `later-${change.start.startsAtMs}`)
+            throw answered('InvalidParameterValue')
+          const laterMs = change.start.startsAtMs - (told.startsAtMs ?? 0)
+          told.startsAtMs = change.start.startsAtMs
+          told.committedUntilMs = (told.committedUntilMs ?? 0) + laterMs
+        }
         if (change.count !== undefined && change.count < this.usedOf(id))
           throw answered('InvalidParameterValue')
         if (change.count !== undefined) Object.assign(told, { total: change.count, free: change.count })
@@ -104,6 +115,11 @@ export class FakeReserving {
         else if (change.endsAtMs !== undefined) told.endsAtMs = change.endsAtMs
       }),
       split: verb('split', (request: Parameters<ReservingApi['split']>[0]) => this.#split(request)),
+      dateChangeQuote: verb('dateChangeQuote', ({ reservation, startsAtMs }: DateChange) => {
+        const { startsAtMs: before = 0, committedUntilMs = 0 } = this.#live(reservation).told
+        const end = committedUntilMs + startsAtMs - before + this.longerCommitmentMs
+        return { id: `later-${startsAtMs}`, state: 'active', startsAtMs, committedUntilMs: end }
+      }),
       cancellationQuote: verb('cancellationQuote', ({ reservation }: { reservation: string }) =>
         this.#quote(reservation),
       ),

@@ -38,6 +38,7 @@ const PURCHASES = [
   'ec2:ModifyCapacityReservation',
   'ec2:CreateCapacityReservationBySplitting',
   'ec2:CreateCapacityReservationCancellationQuote',
+  'ec2:CreateCapacityReservationDateChangeQuote',
   'ec2:CancelCapacityReservation',
 ]
 
@@ -126,6 +127,8 @@ const verdict = (): Promise<WireVerdict> => judgeWire(python!, proxy!.calls)
         await reserving.change(hourly, { kind: 'split', count: 1, ...PART }, patiently())
         const later = await buy(market.committedWish())
         await market.pass(DAY_MS)
+        const startsAtMs = later.startsAtMs! + DAY_MS
+        await reserving.change(later, { kind: 'start', startsAtMs }, patiently())
         for (const held of [hourly, later])
           await reserving.release(held, await reserving.releaseTerms(held, patiently()), patiently())
         await reserving.reservations(patiently())

@@ -23,6 +23,18 @@ describe('a change of an hourly reservation', () => {
       )
   })
 
+  it('to another start needs one that lies ahead, and a later one before the end', () => {
+    const startsAtMs = NOW_MS + DAY_MS
+    const ahead = { ...HELD, phase: 'scheduled' as const, startsAtMs }
+    const start = (atMs: number, reservation: ChangeFacts['reservation'] = ahead) =>
+      why({ startsAtMs: atMs, reservation })
+    expect(start(startsAtMs + 1)).toBeUndefined()
+    expect(start(startsAtMs)).toMatch(/^cr-1 begins 2026-11-03T00:00:00Z, and can only begin later/)
+    expect(start(startsAtMs + 1, { ...ahead, endsAtMs: startsAtMs + 1 })).toMatch(/^cr-1 ends .* before/)
+    expect(start(startsAtMs + 1, { ...ahead, phase: 'active' })).toMatch(/^cr-1 is active: only a start/)
+    expect(start(startsAtMs + 1, ownedOf({ phase: 'scheduled' }))).toMatch(/^cr-1 is prepaid/)
+  })
+
   it('keeps the places that are in use', () => {
     expect(why({ count: 1 })).toBeUndefined()
     expect(why({ count: 2, reservation: { ...HELD, free: 1 } })).toBe(

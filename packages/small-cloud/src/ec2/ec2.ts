@@ -11,6 +11,7 @@ import { drawMs, type World } from '../world/world'
 import type { DurationName } from '../world/durations'
 import { BlockMarket } from './block-market'
 import { CancellationQuotes } from './cancellation-quotes'
+import { DateChangeQuotes } from './date-change-quotes'
 import { ExtensionMarket } from './extension-market'
 import type { LaunchPlan } from './launch-plan'
 import type { Instance, Region } from './model'
@@ -55,6 +56,7 @@ export class Ec2 {
   readonly blocks: BlockMarket
   readonly extensions: ExtensionMarket
   readonly quotes: CancellationQuotes
+  readonly dateChanges: DateChangeQuotes
 
   constructor(readonly parts: Ec2Parts) {
     const { world, clock } = parts
@@ -68,6 +70,7 @@ export class Ec2 {
     this.blocks = new BlockMarket(this)
     this.extensions = new ExtensionMarket(this)
     this.quotes = new CancellationQuotes(this)
+    this.dateChanges = new DateChangeQuotes(this)
     for (const plan of world.reservations) addPlanned(this, plan)
   }
 

@@ -39,6 +39,9 @@ const modifyInput = z.strictObject({
   EndDate: instant.optional(),
   EndDateType: endType.optional(),
   InstanceMatchCriteria: matching.optional(),
+  StartDate: instant.optional(),
+  QuoteId: text.optional(),
+  AcceptModificationTerms: z.literal('true').optional(),
 })
 type ModifyWish = z.output<typeof modifyInput>
 
@@ -46,8 +49,9 @@ function modifyReservation(ec2: Ec2): Action {
   return action({
     input: modifyInput,
     isMutating: true,
-    check: (wish, { region }) => void checkedChange(ec2, wish, region),
+    check: (wish, { region }) => void (wish.StartDate ?? checkedChange(ec2, wish, region)),
     run(wish, { region }) {
+      if (wish.StartDate !== undefined) return postpone(ec2, wish, region)
       const reservation = checkedChange(ec2, wish, region)
       const { InstanceCount: count, EndDate: endsAtMs, EndDateType: kind } = wish
       if (wish.InstanceMatchCriteria !== undefined) reservation.matching = wish.InstanceMatchCriteria
@@ -56,6 +60,15 @@ function modifyReservation(ec2: Ec2): Action {
       return { return: true }
     },
   })
+}
+
+function postpone(ec2: Ec2, wish: ModifyWish, region: string): { return: boolean } {
+  const { StartDate: startsAtMs = 0, QuoteId: id, AcceptModificationTerms: isAccepted } = wish
+  const reservation = changeable(ec2, region, wish.CapacityReservationId)
+  if (id === undefined || isAccepted === undefined)
+    throw new ApiError('OperationNotPermitted', 'StartDate needs QuoteId and AcceptModificationTerms.')
+  ec2.dateChanges.accept(reservation, { id, startsAtMs })
+  return { return: true }
 }
 
 function checkedChange(ec2: Ec2, wish: ModifyWish, region: string): CapacityReservation {

@@ -124,6 +124,12 @@ export class ReservationLife {
     this.wait(reservation)
   }
 
+  /** Delivers it at another instant. */
+  startAt(reservation: CapacityReservation, startsAtMs: number): void {
+    reservation.startsAtMs = startsAtMs
+    this.wait(reservation)
+  }
+
   resize(reservation: CapacityReservation, count: number): void {
     if (count !== placesIn(reservation)) reservation.totals.push({ atMs: this.ec2.nowMs, count })
   }

@@ -2,6 +2,7 @@ import type { Service } from '../wire/service'
 import { EC2_NAMESPACE } from '../wire/xml'
 import { offeringActions } from './block-offerings'
 import { quoteActions } from './cancellation-quotes'
+import { dateChangeActions } from './date-change-quotes'
 import { catalogActions } from './catalog'
 import type { Ec2 } from './ec2'
 import { extensionActions } from './extensions'
@@ -40,6 +41,7 @@ export function ec2Service(ec2: Ec2): Service {
       ...reservationChangeActions(ec2),
       ...reservationListActions(ec2),
       ...quoteActions(ec2),
+      ...dateChangeActions(ec2),
       ...offeringActions(ec2),
       ...purchaseActions(ec2),
       ...extensionActions(ec2),

@@ -81,6 +81,7 @@ const TAGGED: Readonly<Record<string, Find>> = {
   'ec2:ModifyCapacityReservation': ownReservation('CapacityReservationId'),
   'ec2:CancelCapacityReservation': ownReservation('CapacityReservationId'),
   'ec2:CreateCapacityReservationCancellationQuote': ownReservation('CapacityReservationId'),
+  'ec2:CreateCapacityReservationDateChangeQuote': ownReservation('CapacityReservationId'),
   'ec2:CreateCapacityReservationBySplitting': ownReservation('SourceCapacityReservationId'),
   'ec2:PurchaseCapacityBlockExtension': ownReservation('CapacityReservationId'),
   'ssm:SendCommand': named('instance', 'InstanceIds', ({ instances }) => instances),

@@ -139,6 +139,35 @@ describe('giving back', () => {
   })
 })
 
+describe('a later start', () => {
+  const later = async (days: number) => {
+    const ref = await bought(h.committedWish())
+    const [before] = await held()
+    const startsAtMs = before!.startsAtMs! + days * DAY_MS
+    return { ref, startsAtMs, change: h.reserving.change(ref, { kind: 'start', startsAtMs }, patiently()) }
+  }
+
+  it('takes the terms of a quote that moves the commitment, once', async () => {
+    const { ref, startsAtMs, change } = await later(3)
+    expect(await change).toMatchObject({ id: ref.id, startsAtMs })
+    expect((await held())[0]).toMatchObject({ startsAtMs })
+    await h.reserving.change(ref, { kind: 'start', startsAtMs }, patiently())
+    expect([h.aws.countOf('dateChangeQuote'), h.aws.countOf('modify')]).toEqual([1, 1])
+  })
+
+  it('takes no other terms, which a person must accept', async () => {
+    h.aws.reserving.longerCommitmentMs = DAY_MS
+    const { change } = await later(3)
+    await expect(change).rejects.toMatchObject({
+      failure: {
+        class: 'invalid',
+        message: expect.stringMatching(/^AWS offers other terms .*committed until/),
+      },
+    })
+    expect(h.aws.countOf('modify')).toBe(0)
+  })
+})
+
 describe('a change', () => {
   it('is not sent if it changes nothing', async () => {
     const ref = await bought({ ...h.wish('hourly'), count: 2, regions: ['us-east-1'] })

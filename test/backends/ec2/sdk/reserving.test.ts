@@ -207,6 +207,28 @@ describe('an on-demand reservation over the SDK', () => {
     expect(forms[2]).toMatchObject({ EndDateType: 'limited', EndDate: '2027-02-01T00:00:00Z' })
   })
 
+  it('begins later on the terms of its quote', async () => {
+    const startsAtMs = Date.UTC(2027, 1, 1, 0, 0, 0)
+    answer.body = `<CreateCapacityReservationDateChangeQuoteResponse ${XMLNS}><capacityReservationModificationQuote>
+<capacityReservationModificationQuoteId>crmq-1</capacityReservationModificationQuoteId><quoteState>active</quoteState>
+<modificationTerms><reservationUpdate><newStartDate>2027-02-01T00:00:00.000Z</newStartDate>
+<newCommitmentEndDate>2027-02-15T00:00:00.000Z</newCommitmentEndDate></reservationUpdate></modificationTerms>
+</capacityReservationModificationQuote></CreateCapacityReservationDateChangeQuoteResponse>`
+    const request = { reservation: 'cr-2', startsAtMs, token: 't' }
+    expect(await api.reserving.dateChangeQuote(request, signal)).toEqual({
+      id: 'crmq-1',
+      state: 'active',
+      startsAtMs,
+      committedUntilMs: Date.UTC(2027, 1, 15),
+    })
+    answer.body = `<ModifyCapacityReservationResponse ${XMLNS}><return>true</return></ModifyCapacityReservationResponse>`
+    await api.reserving.modify('cr-2', { start: { startsAtMs, quote: 'crmq-1' } }, signal)
+    expect(sent.map((form) => Object.fromEntries(form))).toMatchObject([
+      { CapacityReservationId: 'cr-2', NewStartDate: '2027-02-01T00:00:00Z', ClientToken: 't' },
+      { StartDate: '2027-02-01T00:00:00Z', QuoteId: 'crmq-1', AcceptModificationTerms: 'true' },
+    ])
+  })
+
   it('is given back on the terms of its quote', async () => {
     answer.body = `<CancelCapacityReservationResponse ${XMLNS}><return>true</return></CancelCapacityReservationResponse>`
     await api.reserving.cancel('cr-2', {}, signal)

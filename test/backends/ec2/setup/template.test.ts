@@ -16,6 +16,9 @@ const hasLinter = python !== undefined && spawnSync(python, ['-c', 'import cfnli
 const MODULE = join(deployFolder(), 'terraform')
 const ACCOUNT = '111122223333'
 
+/** An action of EC2 that the newest linter does not list yet: a finding has a line, a place and an empty line. */
+const YOUNGER = /^W3037 'createcapacityreservationdatechangequote' .*\n.*\n\n?/gm
+
 ;(hasLinter ? describe : describe.skip)('the template', () => {
   it('is clean for cfn-lint', () => {
     const file = join(deployFolder(), 'aws', 'crucible.template.yaml')
@@ -26,7 +29,7 @@ const ACCOUNT = '111122223333'
         encoding: 'utf8',
       },
     )
-    expect(stdout + stderr).toBe('')
+    expect((stdout + stderr).replaceAll(YOUNGER, '')).toBe('')
   })
 })
 

@@ -216,6 +216,12 @@ export class ReservationMarket {
       else one.endsAtMs = change.endsAtMs
       return this.#shown(one)
     }
+    if (change.kind === 'start') {
+      const laterMs = change.startsAtMs - one.startsAtMs
+      if (one.committedUntilMs !== undefined) one.committedUntilMs += laterMs
+      one.startsAtMs = change.startsAtMs
+      return this.#shown(one)
+    }
     if (change.kind === 'count') {
       if (change.count < one.used) throw refusal('invalid', `${one.used} of its places are in use`)
       const lot = this.lots.find((each) => each.kind === 'hourly' && isSame(each, one))
