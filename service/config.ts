@@ -196,8 +196,14 @@ function setDuration(
   return (timing[key] ?? 0) > 0 ? undefined : 'write a positive duration, such as 5s'
 }
 
+const MONTHLY_LIMITS = ['CRUCIBLE_BUDGET_MONTH', 'CRUCIBLE_BUDGET_OWNER', 'CRUCIBLE_BUDGET_OWNERS']
+/** A variable that somebody set to limit what is spent. */
+const MEANT_AS_LIMIT = /^CRUCIBLE_.*(?:BUDGET|COST|SPEND)/
+
 function readMonthly(env: Environment): MonthlyLimits {
-  const problems: string[] = []
+  const problems = Object.keys(env)
+    .filter((name) => MEANT_AS_LIMIT.test(name) && !MONTHLY_LIMITS.includes(name))
+    .map((name) => `${name} is not a setting, so it would limit nothing: write ${MONTHLY_LIMITS.join(', ')}`)
   const amount = (name: string, text: string | undefined): MicroUsd | undefined => {
     if (text === undefined || text === '') return undefined
     try {

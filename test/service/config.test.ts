@@ -182,6 +182,20 @@ describe('a bad value', () => {
     expect(problemsOf({ [name]: '5' })).toEqual([`${name} is "5": add its unit: 5s, 5m, 5h or 5d`])
   })
 
+  it('is a limit of money under a name that limits nothing', () => {
+    for (const name of [
+      'CRUCIBLE_MONTH_BUDGET',
+      'CRUCIBLE_BUDGET',
+      'CRUCIBLE_COST_LIMIT',
+      'CRUCIBLE_MAX_SPEND',
+    ])
+      expect(problemsOf({ [name]: '$6' })).toEqual([
+        `${name} is not a setting, so it would limit nothing: write CRUCIBLE_BUDGET_MONTH, CRUCIBLE_BUDGET_OWNER, CRUCIBLE_BUDGET_OWNERS`,
+      ])
+    const limits = { CRUCIBLE_BUDGET_MONTH: '$6', CRUCIBLE_BUDGET_OWNER: '$5', CRUCIBLE_LOCAL_PRICE: '1' }
+    expect(problemsOf(limits)).toEqual([])
+  })
+
   it('is reported together with all the others', () => {
     const problems = problemsOf({ CRUCIBLE_LOG: 'loud', CRUCIBLE_LEASE: '1', CRUCIBLE_BACKENDS: 'moon,sun' })
     expect(problems.map((problem) => problem.split(' ')[0])).toEqual([
