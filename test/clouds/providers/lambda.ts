@@ -9,8 +9,8 @@ import { heldApi, type Addresses, type BackendParts, type CloudProvider, type In
 
 const at = (ms: number): [number, number] => [ms, ms]
 
-/** One GPU each. The two cheap ones are in one Region, the dear one is there for when they are not. */
-const TYPES = ['gpu_1x_rtx6000', 'gpu_1x_a6000', 'gpu_1x_a10']
+/** One GPU each, the first choice of a job first. Two are in one Region, the dear one is there for when they are not. */
+const TYPES = ['gpu_1x_a6000', 'gpu_1x_rtx6000', 'gpu_1x_a10']
 
 const CALM: WorldText = {
   durations: { pending: at(50), boot: at(20), shuttingDown: at(50), osShutdown: at(400) },
