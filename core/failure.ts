@@ -130,6 +130,11 @@ export function isNotAllowed(error: unknown): boolean {
   return failureFrom(error).code === CODES.notAllowed
 }
 
+/** Whether a step is not that of the job's record, because a reset of its workflow has led to other steps. */
+export function isOfOtherHistory(error: unknown): boolean {
+  return failureFrom(error).code === CODES.otherHistory
+}
+
 /**
  * Classes that Temporal may retry: those that guarantee that nothing happened, and the unclassified, as often as the retry policies of
  * `workflows/activities.ts` allow.

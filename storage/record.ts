@@ -20,8 +20,30 @@ export async function putRecord<Kind extends RecordKind>(
   const key = layout.record(jobId, entry.seq)
   const stored = await putOnce(store, key, entry, (text) => parseEntry(text, key) as RecordEntryOf<Kind>)
   if (stepOf(stored.kind) === stepOf(entry.kind)) return stored
-  const message = `Step ${entry.seq} of ${jobId} was "${stored.kind}", not "${entry.kind}": its workflow was reset, and took other steps since.`
+  const message = `Step ${entry.seq} of ${jobId} was "${stored.kind}", not "${entry.kind}": its workflow was reset, and took other steps since. The job ends. Continue from its newest checkpoint: crucible retry ${jobId}.`
   throw new StoreError(message, { isTransient: false, code: CODES.otherHistory })
+}
+
+/**
+ * Puts the end of an attempt or of a job on the record, also if a reset has led to other steps: the end that the record has counts, and
+ * otherwise the entry follows the last one.
+ */
+export async function putEnd<Kind extends 'settled' | 'finished'>(
+  store: ObjectStore,
+  jobId: string,
+  entry: RecordEntryOf<Kind>,
+): Promise<RecordEntryOf<Kind>> {
+  for (let { seq } = entry; ;) {
+    try {
+      return await putRecord(store, jobId, { ...entry, seq })
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.code !== CODES.otherHistory) throw error
+    }
+    const records = await readRecords(store, jobId)
+    const earlier = records.find(({ kind, attempt }) => kind === entry.kind && attempt === entry.attempt)
+    if (earlier !== undefined) return earlier as RecordEntryOf<Kind>
+    seq = records.at(-1)!.seq + 1
+  }
 }
 
 /** A plan finds a place or not. */

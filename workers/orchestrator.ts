@@ -83,7 +83,7 @@ export async function createOrchestrator(deps: OrchestratorDeps): Promise<Worker
   const activities: OrchestratorActivities & ReservationDocuments & RetrainingActivities = {
     ...planning,
     ...createCopyingActivities({ store, now }),
-    ...createDecidingActivities({ store, now, treasury }),
+    ...createDecidingActivities({ client, store, now, treasury }),
     ...createReservationDocuments({
       store,
       now,

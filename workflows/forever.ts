@@ -5,7 +5,7 @@ import {
   defineSignal,
   setHandler,
 } from '@temporalio/workflow'
-import { carrying, failureFrom, isNotAllowed, type Failure } from '../core/failure'
+import { carrying, failureFrom, isNotAllowed, isOfOtherHistory, type Failure } from '../core/failure'
 import { RETRY_SIGNAL } from '../core/messages'
 import { HOUR_MS, MINUTE_MS } from '../core/time/time'
 
@@ -63,7 +63,7 @@ export function kept<T>(promise: Promise<T>): Promise<T> {
 /**
  * Does a step that must not be given up, such as making sure that a machine has ended, until it succeeds. Temporal retries the
  * activity while its trouble lasts; errors that reach this loop are rare, such as an activity without a worker for a day. A step that is
- * not allowed fails at once.
+ * not allowed, or not that of the job's record, fails at once.
  */
 export async function forever<T>(work: () => Promise<T>, page: TroublePage): Promise<T> {
   for (let tries = 0; ; tries++) {
@@ -74,7 +74,7 @@ export async function forever<T>(work: () => Promise<T>, page: TroublePage): Pro
     } catch (error) {
       if (CancellationScope.current().consideredCancelled) throw error
       // The workflow closes with the reason, and not with the failure of an activity.
-      if (isNotAllowed(error))
+      if (isNotAllowed(error) || isOfOtherHistory(error))
         throw ApplicationFailure.create({ ...carrying(failureFrom(error)), nonRetryable: true })
       page.trouble(failureFrom(error))
     }

@@ -16,7 +16,7 @@ import type { Order } from '../../core/job/plan'
 import { Ages } from '../../core/time/ages'
 import { formatDuration, MINUTE_MS } from '../../core/time/time'
 import { leaseMsWithin } from '../../planner/policy/liveness'
-import { putRecord, readRecords } from '../../storage/record'
+import { putEnd, putRecord, readRecords } from '../../storage/record'
 import { answerOf } from '../plan/asking'
 import { sent } from '../plan/sent-answer'
 import { findMachine } from './backend-machines'
@@ -199,7 +199,7 @@ async function onRecord(
   { order, recordSeq }: SettleInput,
   settlement: Settlement,
 ): Promise<Settlement> {
-  const entry = await putRecord(store, order.jobId, {
+  const entry = await putEnd(store, order.jobId, {
     seq: recordSeq,
     atMs: now(),
     kind: 'settled',

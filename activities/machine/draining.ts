@@ -6,11 +6,23 @@ import type { Beat } from '../../core/documents'
 import type { DrainMachineInput, DrainRequest } from '../../core/job/drain'
 import { DRAIN_SIGNAL } from '../../core/messages'
 import { attemptWorkflowId } from '../../core/queues'
+import type { AttemptKey } from '../../storage/machines'
 import type { ObjectStore } from '../../storage/store'
 import { AttemptDocuments } from '../documents'
 import { allBeating, pause } from '../heartbeat'
 
 type DrainingActivities = Pick<OrchestratorActivities, 'stopAttempt' | 'drain' | 'extend'>
+
+/** Asks an attempt to save and stop; false if its workflow has ended, or does not exist. */
+export async function cancelAttempt(client: Client, { jobId, attempt }: AttemptKey): Promise<boolean> {
+  try {
+    await client.workflow.getHandle(attemptWorkflowId(jobId, attempt)).cancel()
+    return true
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false
+    throw error
+  }
+}
 
 /** Passes requests of a job's owner and limits to its attempt, and from there to the attempt's machine through its documents. */
 export function createDrainingActivities({

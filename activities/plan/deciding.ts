@@ -1,3 +1,4 @@
+import type { Client } from '@temporalio/client'
 import type {
   DecideInput,
   FinishInput,
@@ -17,7 +18,7 @@ import { ignoreBadDocument } from '../../storage/json'
 import { layout } from '../../storage/layout'
 import { putJobCosts } from '../../storage/job-costs'
 import { putOwnSpeeds } from '../../storage/own-speeds'
-import { putRecord, readRecords } from '../../storage/record'
+import { putEnd, putRecord, readRecords } from '../../storage/record'
 import { thinOutCheckpoints } from '../../storage/retention'
 import type { ObjectStore } from '../../storage/store'
 import { endTurns, leaveLine } from '../../storage/waiting-line'
@@ -25,11 +26,13 @@ import { CHECKPOINT_PARSERS } from '../../intake/documents'
 import { AttemptDocuments } from '../documents'
 import { allBeating } from '../heartbeat'
 import type { Treasury } from '../money/treasury'
+import { withForgottenAttempts } from './forgotten-attempts'
 import { rulesDigest } from './rules'
 
 interface Deps {
   store: ObjectStore
   now: () => number
+  client: Client
   /** The budgets of months and owners; missing without such budgets. */
   treasury?: Pick<Treasury, 'promise' | 'settle'> | undefined
 }
@@ -81,7 +84,7 @@ async function withdraw(
     phases: [],
     checkpoint,
   }
-  const entry = await putRecord(store, jobId, {
+  const entry = await putEnd(store, jobId, {
     seq: recordSeq,
     atMs: now(),
     kind: 'settled',
@@ -92,12 +95,10 @@ async function withdraw(
   return { settlement: entry.data }
 }
 
-async function finishJob(
-  { store, now, treasury }: Deps,
-  input: FinishInput,
-  signal: AbortSignal,
-): Promise<JobResult> {
-  const { jobId, status } = input
+async function finishJob(deps: Deps, input: FinishInput, signal: AbortSignal): Promise<JobResult> {
+  const { store, now, treasury } = deps
+  const { jobId } = input
+  const status = await withForgottenAttempts(deps, input)
   await store.delete(layout.secrets(jobId))
   await leaveLine(store, { jobId }).catch(() => undefined)
   await endTurns(store, jobId).catch(() => undefined)
@@ -113,7 +114,7 @@ async function finishJob(
     progress: input.progress,
     finishedAtMs: now(),
   }
-  const entry = await putRecord(store, jobId, {
+  const entry = await putEnd(store, jobId, {
     seq: input.recordSeq,
     atMs: now(),
     kind: 'finished',
@@ -124,7 +125,7 @@ async function finishJob(
   if (input.month !== undefined)
     await treasury?.settle(
       input.month,
-      { jobId, owner: status.owner, spentMicroUsd: status.spentMicroUsd },
+      { jobId, owner: status.owner, spentMicroUsd: entry.data.status.spentMicroUsd },
       signal,
     )
   await keepOwnSpeeds(store, status, entry.atMs)

@@ -148,8 +148,8 @@ async function checkDeployment(store: ObjectStore, { deployment }: JobInput): Pr
 
 /** A signed input is used up when its job is over: a copy of it, or a reset, starts nothing again. */
 async function checkNotOver(store: ObjectStore, { jobId }: JobInput): Promise<void> {
-  const [last] = await readRecords(store, jobId, { afterSeq: RESOLVED_SEQ, last: 1 })
-  if (last?.kind !== 'finished') return
+  const later = await readRecords(store, jobId, { afterSeq: RESOLVED_SEQ })
+  if (!later.some(({ kind }) => kind === 'finished')) return
   throw new BackendError({ class: 'auth', code: CODES.notAllowed, message: `The job ${jobId} is over.` })
 }
 

@@ -36,7 +36,7 @@ function served(): Activities {
       publishRunner: async () => 'a'.repeat(64),
     }),
     ...createCopyingActivities({ store, now }),
-    ...createDecidingActivities({ store, now }),
+    ...createDecidingActivities({ client: {} as Client, store, now }),
     ...createDrainingActivities({ client: {} as Client, store, now }),
     ...createStoreActivities({ store, now, owners }),
     ...place.verbs(),

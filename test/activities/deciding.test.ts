@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { WorkflowNotFoundError, type Client } from '@temporalio/client'
 import { createDecidingActivities } from '../../activities/plan/deciding'
 import type { DecideInput, FinishInput } from '../../core/activities'
 import { EMPTY_LEDGER } from '../../core/job/ledger'
@@ -6,16 +7,33 @@ import type { JobStatus } from '../../core/messages'
 import { listCheckpoints } from '../../storage/checkpoints'
 import { layout } from '../../storage/layout'
 import { readJobCosts } from '../../storage/job-costs'
-import { readRecords } from '../../storage/record'
+import { putRecord, readRecords } from '../../storage/record'
 import { saveCheckpoint, UNTRAINED } from '../backends/scripted/checkpoints'
+import { partialEntry } from '../support/record'
 import { perform, Place } from './place'
 
 let place: Place
 let deciding: ReturnType<typeof createDecidingActivities>
 
+/** The workflows of attempts that are open, by their ids. */
+const open = new Set<string>()
+const cancelled: string[] = []
+const client = {
+  workflow: {
+    getHandle: (workflowId: string) => ({
+      cancel: async () => {
+        if (!open.has(workflowId)) throw new WorkflowNotFoundError('closed', workflowId, undefined)
+        cancelled.push(workflowId)
+      },
+    }),
+  },
+} as unknown as Client
+
 beforeEach(async () => {
+  open.clear()
+  cancelled.length = 0
   place = await Place.make()
-  deciding = createDecidingActivities({ store: place.store, now: place.now })
+  deciding = createDecidingActivities({ client, store: place.store, now: place.now })
 })
 afterEach(() => place.dispose())
 
@@ -136,12 +154,56 @@ describe('finishJob', () => {
       promise: async () => undefined,
       settle: async (...of: unknown[]) => void settled.push(of),
     }
-    const paid = createDecidingActivities({ store: place.store, now: place.now, treasury })
+    const paid = createDecidingActivities({ client, store: place.store, now: place.now, treasury })
     await perform(paid, 'finishJob', input)
     expect(settled).toEqual([])
     await perform(paid, 'finishJob', { ...input, month: '2026-10' })
     const spent = { jobId: 'job-a', owner: 'me', spentMicroUsd: 42 }
     expect(settled).toEqual([['2026-10', spent, expect.any(AbortSignal)]])
+  })
+
+  describe('of a job whose workflow was reset, and took other steps than those on record', () => {
+    const RESET = { ...input, recordSeq: 3, month: '2026-10' }
+    const settled: unknown[] = []
+    const treasury = {
+      promise: async () => undefined,
+      settle: async (_: string, { spentMicroUsd }: { spentMicroUsd: number }) =>
+        void settled.push(spentMicroUsd),
+    }
+    const finish = (): Promise<unknown> => {
+      const paid = createDecidingActivities({ client, store: place.store, now: place.now, treasury })
+      return perform(paid, 'finishJob', { ...RESET, status: { ...status, budgetMicroUsd: 500 } })
+    }
+    const put = (seq: number, kind: 'launched' | 'settled', data: object): Promise<unknown> =>
+      putRecord(place.store, 'job-a', partialEntry({ seq, atMs: 1, kind, attempt: 1, summary: '', data }))
+    beforeEach(async () => {
+      settled.length = 0
+      await put(3, 'launched', {})
+    })
+
+    it('waits until the attempts that it forgot have saved and ended, and counts their cost', async () => {
+      open.add('job/job-a/1')
+      await expect(finish()).rejects.toMatchObject({ type: 'transient' })
+      expect([cancelled, settled]).toEqual([['job/job-a/1'], []])
+      await put(4, 'settled', { costMicroUsd: 70 })
+      expect(await finish()).toMatchObject({ costMicroUsd: 70 })
+      expect(await finish()).toMatchObject({ costMicroUsd: 70 })
+      expect(settled).toEqual([70, 70])
+      const kinds = (await readRecords(place.store, 'job-a')).map(({ seq, kind }) => `${seq} ${kind}`)
+      expect(kinds).toEqual(['3 launched', '4 settled', '5 finished'])
+    })
+
+    it('counts the whole budget for one whose workflow ended unsettled, and tells its machine to end', async () => {
+      expect(await finish()).toMatchObject({ costMicroUsd: 500 })
+      expect(await place.read(layout.drain('job-a', 1))).toMatchObject({ windowMs: 0 })
+    })
+
+    it('returns how the job ended, if it had ended before', async () => {
+      await put(4, 'settled', { costMicroUsd: 70 })
+      const ended = await perform(deciding, 'finishJob', { ...input, recordSeq: 5 })
+      expect(await finish()).toEqual(ended)
+      expect(settled).toEqual([42])
+    })
   })
 
   it('keeps the two newest checkpoints and the newest that a program went on from, and no broken upload', async () => {

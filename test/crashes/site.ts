@@ -132,7 +132,7 @@ export class Site {
         publishRunner: () => Promise.resolve('0'.repeat(64)),
       }),
       ...createCopyingActivities({ store, now }),
-      ...createDecidingActivities({ store, now, treasury }),
+      ...createDecidingActivities({ client, store, now, treasury }),
       ...createDrainingActivities({ client, store, now }),
       ...createStoreActivities({ store, now, owners, treasury }),
     }

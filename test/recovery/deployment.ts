@@ -259,7 +259,7 @@ async function workersOf(
         }),
       }),
       ...createCopyingActivities({ store, now: Date.now }),
-      ...createDecidingActivities({ store, now: Date.now }),
+      ...createDecidingActivities({ client, store, now: Date.now }),
       ...createDrainingActivities({ client, store, now: Date.now }),
       ...createStoreActivities({ store, now: Date.now, owners: ownersThrough(client) }),
     },

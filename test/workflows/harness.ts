@@ -308,7 +308,7 @@ export class ControlPlane extends Workforce {
           post: this.post,
         }),
         ...createCopyingActivities({ store, now }),
-        ...createDecidingActivities({ store, now, treasury }),
+        ...createDecidingActivities({ client, store, now, treasury }),
         ...(admitBudget && { admitBudget }),
         ...createReservationDocuments({
           store,

@@ -11,7 +11,7 @@ import {
 } from '@temporalio/workflow'
 import type { DecideInput, Settlement } from '../../core/activities'
 import { leftOfBudget } from '../../core/money/budget'
-import { failureFrom, inWords, isNotAllowed } from '../../core/failure'
+import { failureFrom, inWords, isNotAllowed, isOfOtherHistory } from '../../core/failure'
 import type { Decision } from '../../core/job/ledger'
 import { JOB_FAILED_LOG, type JobInput, type JobResult } from '../../core/messages'
 import { offerKey, placeKey } from '../../core/offer'
@@ -69,7 +69,8 @@ async function live(run: JobRun): Promise<Ending> {
  */
 function lastWord(error: unknown): Ending {
   if (!(error instanceof TemporalFailure) || isNotAllowed(error)) throw error
-  const message = `Internal error: ${inWords(failureFrom(error))}`
+  const words = inWords(failureFrom(error))
+  const message = isOfOtherHistory(error) ? words : `Internal error: ${words}`
   return { end: { kind: 'finish', state: 'failed', reason: 'unclassified', message } }
 }
 

@@ -122,7 +122,7 @@ async function deployInto(
         publishRunner: runnerPublisher(store, program),
       }),
       ...createCopyingActivities({ store, now: Date.now }),
-      ...createDecidingActivities({ store, now: Date.now }),
+      ...createDecidingActivities({ client, store, now: Date.now }),
       ...createDrainingActivities({ client, store, now: Date.now }),
       ...createStoreActivities({ store, now: Date.now, owners: ownersThrough(client) }),
     },
