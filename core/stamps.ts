@@ -3,6 +3,7 @@
  * arguments signed for one purpose cannot be sent again for another. `storage/payload-seal.ts` makes and checks the signature outside the
  * workflow sandbox.
  */
+import { REJECT_MODEL_UPDATE, SKIP_RUN_UPDATE } from './retraining/requests'
 import { isBeforeRun, STAMP_SLACK_MS, type CarriedMessages, type Received } from './received'
 
 export type Stamp =
@@ -146,6 +147,18 @@ export function updateProblem(
   if (stamp.updateId !== updateId || received.isForgotten(stamp.atMs, runStartedAtMs)) return SENT_AGAIN
   // The server answers a repeated id from memory, but only within one run.
   return received.isFromEarlierRun(updateId) ? SENT_AGAIN : undefined
+}
+
+/** Temporal appends the time to the id of a workflow that a schedule starts; signatures leave it out, as the schedule signs for all dates. */
+export const SCHEDULED_AT = /-\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/
+
+/** Updates of a run that neither spend nor promote anything. */
+const HARMLESS_UPDATES: readonly string[] = [SKIP_RUN_UPDATE, REJECT_MODEL_UPDATE]
+
+/** Whether a copy of an update could approve something in other runs of a schedule: it names no run, as those of older clients. */
+export function countsForOtherRuns(stamp: Stamp | undefined, workflowId: string): boolean {
+  if (stamp?.kind !== 'update' || stamp.to !== undefined) return false
+  return SCHEDULED_AT.test(workflowId) && !HARMLESS_UPDATES.includes(stamp.name)
 }
 
 const FOR_ANOTHER = 'it was signed for another workflow'

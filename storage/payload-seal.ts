@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { CodedError } from '../core/errors'
-import { deploymentOf, refused } from '../core/stamps'
+import { deploymentOf, refused, SCHEDULED_AT } from '../core/stamps'
 
 /** A value in Temporal's wire format; the SDK's type has the same shape. */
 export interface SealedPayload {
@@ -96,9 +96,6 @@ function macOf(key: Buffer, payloads: readonly SealedPayload[], context?: SealCo
   }
   return mac.digest()
 }
-
-/** Temporal appends the time to the id of a workflow that a schedule starts. */
-const SCHEDULED_AT = /-\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/
 
 function partsOf(context?: SealContext): unknown[] {
   if (context === undefined) return ['none']

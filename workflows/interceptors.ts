@@ -13,6 +13,7 @@ import {
   answered,
   answering,
   claimedDeploymentOf,
+  countsForOtherRuns,
   deploymentOf,
   refusalOfArguments,
   signalProblem,
@@ -47,6 +48,11 @@ function opened(
 
 function refuse(what: string, problem: string): ApplicationFailure {
   const message = `Refused ${what}: ${problem}. Clients and workers of one deployment share one key file (CRUCIBLE_SECRET_KEY_FILE).`
+  return ApplicationFailure.create({ ...carrying({ class: 'auth', message }), nonRetryable: true })
+}
+
+function ofOlderClient(update: string): ApplicationFailure {
+  const message = `Refused the update ${update}: it names no run of its schedule. Upgrade the client that sent it.`
   return ApplicationFailure.create({ ...carrying({ class: 'auth', message }), nonRetryable: true })
 }
 
@@ -119,6 +125,9 @@ const inboundOf = (origin: Origin): WorkflowInboundCallsInterceptor => ({
   validateUpdate(input, next) {
     const { args, problem } = openedUpdate(origin, input)
     if (problem !== undefined) throw refuse(`the update ${input.name}`, problem)
+    // A replay has no validators, so that a history in which an older version took such an update replays.
+    if (areSealsRequired() && countsForOtherRuns(unstamped(input.args).stamp, workflowInfo().workflowId))
+      throw ofOlderClient(input.name)
     next({ ...input, args })
   },
 

@@ -10,6 +10,7 @@ const sandbox = globalThis as { crucibleRequiresSeals?: boolean }
 let warnings: string[]
 let continuedFrom: string | undefined
 let firstRun: string
+let workflowId: string
 let isReplayed: boolean
 
 jest.mock('@temporalio/workflow', () => ({
@@ -20,7 +21,7 @@ jest.mock('@temporalio/workflow', () => ({
   patched: () => !isReplayed,
   workflowInfo: () => ({
     workflowType: 'job',
-    workflowId: 'retrain/a-2027-01-02T00:00:00Z',
+    workflowId,
     startTime: new Date(NOW_MS),
     runId: 'run-1',
     firstExecutionRunId: firstRun,
@@ -34,6 +35,7 @@ beforeEach(() => {
   warnings = []
   continuedFrom = undefined
   isReplayed = false
+  workflowId = 'job/a'
   firstRun = '01a22720-b20c-7215-9e64-000000000001'
   jest.spyOn(Date, 'now').mockReturnValue(NOW_MS)
   sandbox.crucibleRequiresSeals = true
@@ -45,6 +47,8 @@ afterEach(() => {
 const INPUT = { deployment: 'dep-1', spec: {} }
 const START: Stamp = { kind: 'start', name: 'job', atMs: NOW_MS }
 const headers = {}
+/** Workflows of one schedule. */
+const [OWN_RUN, OTHER_RUN] = ['retrain/a-2027-01-02T00:00:00Z', 'retrain/a-2027-01-01T00:00:00Z']
 const result = async (input: unknown): Promise<unknown> => input
 
 function made() {
@@ -53,12 +57,18 @@ function made() {
     Required<NonNullable<typeof inbound>[number]>,
   ]
   const [out] = outbound as [Required<NonNullable<typeof outbound>[number]>]
+  const updated = {
+    handle: (name: string, ...args: unknown[]) =>
+      handleUpdate({ name, updateId: 'u-1', args, headers }, result),
+    check: (name: string, ...args: unknown[]) =>
+      validateUpdate({ name, updateId: 'u-1', args, headers }, () => undefined),
+  }
   return {
     start: (...args: unknown[]) => execute({ args, headers }, result),
     signal: (...args: unknown[]) => handleSignal({ signalName: 'drain', args, headers }, result as never),
-    update: (...args: unknown[]) => handleUpdate({ name: 'migrate', updateId: 'u-1', args, headers }, result),
-    check: (...args: unknown[]) =>
-      validateUpdate({ name: 'migrate', updateId: 'u-1', args, headers }, () => undefined),
+    update: (...args: unknown[]) => updated.handle('migrate', ...args),
+    check: (...args: unknown[]) => updated.check('migrate', ...args),
+    updated,
     out,
   }
 }
@@ -210,13 +220,42 @@ describe('a workflow of a deployment with a key', () => {
   )
 
   it('takes no update that approves another run of its schedule', async () => {
+    workflowId = OWN_RUN
     const { check, update } = made()
     const stamp: Stamp = { kind: 'update', name: 'migrate', updateId: 'u-1', atMs: NOW_MS }
-    const other = stamped([1], { ...stamp, to: 'retrain/a-2027-01-01T00:00:00Z' })
+    const other = stamped([1], { ...stamp, to: OTHER_RUN })
     expect(() => check(...other)).toThrow('it was signed for another workflow')
     await expect(update(...other)).rejects.toMatchObject({ type: 'auth' })
-    const own = stamped([1], { ...stamp, to: 'retrain/a-2027-01-02T00:00:00Z' })
+    const own = stamped([1], { ...stamp, to: OWN_RUN })
     expect(await update(...own)).toMatchObject({ args: [1] })
+  })
+
+  it.each([
+    ['approveModel', false],
+    ['startNow', false],
+    ['skipRun', true],
+    ['rejectModel', true],
+  ])('asks to upgrade a client whose %s names no run, unless it spends nothing', async (name, isTaken) => {
+    workflowId = OWN_RUN
+    const { updated } = made()
+    const old = stamped([1], { kind: 'update', name, updateId: 'u-1', atMs: NOW_MS })
+    const refusal = `Refused the update ${name}: it names no run of its schedule. Upgrade the client that sent it.`
+    const check = expect(() => updated.check(name, ...old))
+    if (isTaken) check.not.toThrow()
+    else check.toThrow(refusal)
+    // A history in which an older worker took it replays.
+    expect(await updated.handle(name, ...old)).toMatchObject({ args: [1] })
+    workflowId = 'retrain/a'
+    expect(() => updated.check(name, ...old)).not.toThrow()
+  })
+
+  it('takes no signal for another run of its schedule', async () => {
+    workflowId = OWN_RUN
+    const { signal } = made()
+    const stamp: Stamp = { kind: 'signal', name: 'drain', id: 's-1', atMs: NOW_MS }
+    expect(await signal(...stamped([1], { ...stamp, to: OTHER_RUN }))).toBeUndefined()
+    expect(warnings).toEqual(['Refused the signal drain: it was signed for another workflow.'])
+    expect(await signal(...stamped([1], { ...stamp, to: OWN_RUN }))).toMatchObject({ args: [1] })
   })
 
   it('names its asker in the result of a child, also after it has continued as new', async () => {
