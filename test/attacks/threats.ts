@@ -19,7 +19,7 @@ const WALLS = 'test/runner/container-walls.test.ts'
 export const THREATS: readonly Threat[] = [
   {
     from: 'Temporal client',
-    tries: "start a workflow without the deployment's key",
+    tries: 'start a workflow without the key',
     keeps: 'every input is signed',
     proof: { file: STRANGERS, tests: 'a stranger who reaches the Temporal server starts no job' },
   },
@@ -96,6 +96,33 @@ export const THREATS: readonly Threat[] = [
     proof: {
       file: 'test/activities/machine/draining.test.ts',
       tests: 'an attempt that is to stop is cancelled if the server takes no more signals',
+    },
+  },
+  {
+    from: 'Temporal client',
+    tries: 'copy an approval to another run',
+    keeps: 'it names its run',
+    proof: {
+      file: 'test/workflows/interceptors.test.ts',
+      tests: 'a workflow of a deployment with a key takes no update that approves another run',
+    },
+  },
+  {
+    from: 'Temporal client',
+    tries: 'reset an attempt to buy again',
+    keeps: 'its record',
+    proof: {
+      file: 'test/activities/machine/backend.test.ts',
+      tests: 'launch buys nothing for an attempt that is over',
+    },
+  },
+  {
+    from: 'Temporal client',
+    tries: 'reset a job to keep it open',
+    keeps: 'it ends, after its machine',
+    proof: {
+      file: 'test/workflows/resets.e2e.test.ts',
+      tests: 'a job that takes other steps after a reset ends with what to do',
     },
   },
   {
@@ -180,13 +207,13 @@ export const THREATS: readonly Threat[] = [
     },
   },
   {
-    from: 'job in a container',
+    from: 'container job',
     tries: 'read keys, other jobs or the store',
     keeps: 'only its own directories are mounted',
     proof: { file: WALLS, tests: 'a job in a real container sees its own directories' },
   },
   {
-    from: 'job in a container',
+    from: 'container job',
     tries: 'run code outside by LD_PRELOAD',
     keeps: 'renamed variables',
     proof: {
@@ -195,43 +222,43 @@ export const THREATS: readonly Threat[] = [
     },
   },
   {
-    from: 'job in a container',
+    from: 'container job',
     tries: 'leave set-user-ID programs',
     keeps: 'closed directories',
     proof: { python: 'test_machine' },
   },
   {
-    from: 'job in a container',
+    from: 'container job',
     tries: 'mount, change the kernel, gain privileges',
     keeps: 'no-new-privileges, six capabilities',
     proof: { file: WALLS, tests: 'a job in a real container has no more rights' },
   },
   {
-    from: 'job in a container',
-    tries: "get the machine's files as artifacts through links",
+    from: 'container job',
+    tries: "get the machine's files through links",
     keeps: 'refused',
     proof: { file: WALLS, tests: 'a job in a real container gets no file of the host' },
   },
   {
-    from: 'job in a container',
+    from: 'container job',
     tries: 'have the runner write through a link',
     keeps: 'never in control/',
     proof: { file: WALLS, tests: 'a job in a real container leads no write of the runner' },
   },
   {
-    from: 'job in a container',
-    tries: 'get its files into a checkpoint through links',
+    from: 'container job',
+    tries: 'save its files through links',
     keeps: 'left out',
     proof: { file: WALLS, tests: 'a job in a real container gets no file of the host into a checkpoint' },
   },
   {
     from: 'job on EC2',
-    tries: 'read or change other jobs in the store',
+    tries: 'reach other jobs in the store',
     keeps: 'its credentials cover one attempt',
     proof: { file: 'test/small-cloud/front.test.ts', tests: 'grants let a machine do' },
   },
   {
-    from: 'job on the small cloud',
+    from: 'small-cloud job',
     tries: 'reach others by paths, upload ids or copy sources',
     keeps: 'parsed and written anew',
     proof: {
@@ -240,7 +267,7 @@ export const THREATS: readonly Threat[] = [
     },
   },
   {
-    from: 'job on the small cloud',
+    from: 'small-cloud job',
     tries: "send root's S3 server out of its folder",
     keeps: 'own user, own root directory',
     proof: {
@@ -249,7 +276,7 @@ export const THREATS: readonly Threat[] = [
     },
   },
   {
-    from: 'job on the small cloud',
+    from: 'small-cloud job',
     tries: "read another machine's files and keys",
     keeps: 'a user each, under root',
     proof: {
@@ -258,7 +285,7 @@ export const THREATS: readonly Threat[] = [
     },
   },
   {
-    from: 'job on the small cloud',
+    from: 'small-cloud job',
     tries: 'call other services with its grant',
     keeps: 'it is for the store',
     proof: {
@@ -268,7 +295,7 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'Modal key',
-    tries: "reach the operator's routes by encoded paths",
+    tries: "reach operators' routes by encoded paths",
     keeps: 'parsed once',
     proof: {
       file: 'test/store-requests/fronts.test.ts',
@@ -385,7 +412,7 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'any job',
-    tries: 'stall it with nested folders or circular links',
+    tries: 'stall it with nested or circular folders',
     keeps: 'each folder is read once',
     proof: { python: 'test_globs' },
   },
@@ -460,7 +487,7 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'job file',
-    tries: 'set __proto__, or contain text that no machine can receive',
+    tries: 'contain __proto__ or unsendable text',
     keeps: 'an error',
     proof: { file: 'test/intake/job-file-problems.test.ts', tests: '' },
   },
