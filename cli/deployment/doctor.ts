@@ -9,6 +9,7 @@ import { scheduledCollection } from '../../client/deployment'
 import { toCrucibleError } from '../../client/errors'
 import { isUnused } from '../../client/store-trouble'
 import { lastCollection } from '../../client/garbage'
+import { stuckWorkflows } from '../../client/stuck'
 import { pollersOf } from '../../client/workers'
 import type { GarbageVerdict } from '../../core/messages'
 import {
@@ -17,6 +18,7 @@ import {
   ORCHESTRATOR_QUEUE,
   watchQueue,
 } from '../../core/queues'
+import { plural } from '../../core/plural'
 import { formatDuration, MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import type { Environment } from '../../client/config'
 import type { WorkerConfig } from '../../service/config'
@@ -65,6 +67,7 @@ const CHECKS: readonly Check[] = [
   { name: 'deployment', run: checkDeployment, needsServer: true, needsStore: true },
   { name: 'garbage', run: checkGarbage, needsServer: true },
   { name: 'workers', run: checkWorkers, needsServer: true },
+  { name: 'workflows', run: checkWorkflows, needsServer: true },
   { name: 'credentials', run: checkCredentials },
   { name: 'backends', run: checkBackends },
   { name: 'cached server', run: checkCache },
@@ -280,6 +283,12 @@ async function checkWorkers({ context, config }: Patient): Promise<CheckFinding[
       )
     }),
   )
+}
+
+async function checkWorkflows({ context }: Patient): Promise<CheckFinding[]> {
+  const { stuck, lookedAt } = await stuckWorkflows(await context.temporal())
+  if (stuck.length === 0) return [ok(`${plural(lookedAt, 'open workflow')}, none stuck`)]
+  return stuck.map(({ message, command }) => warning(message, `If no worker continues it: ${command}`))
 }
 
 async function checkCache({ config: { home } }: Patient): Promise<CheckFinding[]> {

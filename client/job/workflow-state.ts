@@ -10,6 +10,7 @@ import { isOpenStatus } from '../../core/workflow-status'
 import { attributeOf, stateInTemporal, type StateKnown } from '../attributes'
 import type { Context } from '../context'
 import { isTemporals } from '../errors'
+import { stuckOf } from '../stuck'
 import type { TroubleView } from './job-view'
 
 /** Time for the server, and a worker behind it, to answer before record and beats are used instead. */
@@ -177,11 +178,8 @@ export function troubleOf({
   workflowId,
   raw,
 }: Pick<WorkflowExecutionDescription, 'workflowId' | 'raw'>): TroubleView | null {
-  const tries = raw?.pendingWorkflowTask?.attempt ?? 1
-  if (tries > STUCK_AFTER_TRIES) {
-    const message = `No worker can continue the workflow ${workflowId}: see its page. If this lasts, \`temporal workflow terminate -w ${workflowId}\` ends it and its machine.`
-    return { message, tries, nextTryAtMs: null }
-  }
+  const stuck = stuckOf({ workflowId, raw })
+  if (stuck !== undefined) return { message: stuck.message, tries: stuck.tries, nextTryAtMs: null }
   for (const activity of raw?.pendingActivities ?? []) {
     const message = isInTrouble(activity) ? messageOf(activity.lastFailure) : undefined
     if (message == null) continue
@@ -200,9 +198,6 @@ function messageOf(failure: PendingActivity['lastFailure']): string | null | und
 function isBetweenTries({ state }: Pick<PendingActivity, 'state'>): boolean {
   return (state as number | null | undefined) === BETWEEN_TRIES
 }
-
-/** Tries of a workflow task before it counts as stuck: it may be retried after a worker was stopped. */
-const STUCK_AFTER_TRIES = 3
 
 /** Activities that Temporal retries after a pause. */
 export function waitingForRetry({

@@ -1,6 +1,7 @@
 /** Thousands of messages of somebody without the key: each is refused, and the workflows go on. */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { Client } from '@temporalio/client'
+import { stuckWorkflows } from '../../client/stuck'
 import { microUsd } from '../../core/money/money'
 import { monthOf, type TreasuryState } from '../../core/money/treasury'
 import {
@@ -84,6 +85,7 @@ describe('a flood of messages without the key', () => {
       const messages = SIGNALS_MAX + 10
       expect(await flood(deployment, { workflowId, messages, kind: 'signal' })).toBe(SIGNALS_MAX)
       expect((await statusOf(job)).state).toBe('running')
+      expect(await stuckWorkflows(deployment.client)).toMatchObject({ stuck: [{ workflowId, tries: 0 }] })
       await job.cancel()
       expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
       expect(deployment.world.machines).toHaveLength(1)

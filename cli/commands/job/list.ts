@@ -80,6 +80,8 @@ async function list(cli: Cli, { state, owner, mine, name, backend, limit }: Opti
   ])
   cli.out.table(HEAD, rows, FIT)
   noteOthers(cli, others)
+  const troubled = jobs.flatMap(({ id, trouble }) => (trouble === null ? [] : [`${id}: ${trouble.message}`]))
+  for (const words of troubled.slice(0, TROUBLES_TOLD_MAX)) cli.out.note(words)
   const warned = jobs.filter(({ warning }) => warning !== null)
   if (warned.length > 0)
     cli.out.note(
@@ -104,8 +106,9 @@ export const FIT: TableOptions = {
   optional: ['NAME', 'BACKEND', 'EST. LEFT', 'COST', 'PROGRESS', 'AGE'],
 }
 
-/** Characters of an error that fit into a row; `show` prints all of it. */
+/** Characters of an error that fit into a row; the first few are printed whole below the table. */
 const TROUBLE_SHOWN_MAX = 40
+const TROUBLES_TOLD_MAX = 3
 
 function whyThere(job: JobSummary, nowMs: number): string {
   const { trouble, retrying, waiting, queuedSinceMs, reason, phase } = job

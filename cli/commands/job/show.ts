@@ -133,6 +133,8 @@ function recoveryRow(recovery: RecoveryView): string[] {
 }
 
 function troubleInWords({ message, tries, nextTryAtMs }: TroubleView, nowMs: number): string {
+  // A workflow after a flood of signals: nothing is tried.
+  if (tries === 0) return `Trouble: ${message}`
   const next =
     nextTryAtMs === null || nextTryAtMs <= nowMs ? '' : `; next try in ${formatDuration(nextTryAtMs - nowMs)}`
   return `Trouble (tried ${plural(tries, 'time')}${next}; \`crucible retry\` retries now): ${message}`

@@ -8,7 +8,7 @@ const stuck = (attempt: number): Parameters<typeof troubleOf>[0] => ({
 
 describe('the trouble of a workflow that no worker can continue', () => {
   it('names the command that ends it', () => {
-    expect(troubleOf(stuck(4))?.message).toContain('`temporal workflow terminate -w job/a/1`')
+    expect(troubleOf(stuck(4))?.message).toContain('`temporal workflow terminate --workflow-id job/a/1`')
   })
 
   it('is not reported before the fourth try of its task, because a worker may have been lost', () => {
