@@ -163,7 +163,8 @@ resource "aws_iam_instance_profile" "machine" {
   tags = local.tags
 }
 
-# What the agent of Systems Manager needs to take commands: AmazonSSMManagedInstanceCore without the right to read parameters.
+# What the agent of Systems Manager needs to take commands: AmazonSSMManagedInstanceCore without the right to read parameters. Channels and
+# messages have no resource that a policy could name; the agent uses the rest before its machine is registered.
 data "aws_iam_policy_document" "agent" {
   statement {
     actions = [
@@ -191,7 +192,7 @@ resource "aws_iam_role_policy" "machine_agent" {
   policy = data.aws_iam_policy_document.agent.json
 }
 
-# What pulling from Amazon's own registry needs.
+# What pulling from Amazon's own registry needs. Images may belong to other accounts, such as those that AWS provides.
 data "aws_iam_policy_document" "images" {
   statement {
     actions = [

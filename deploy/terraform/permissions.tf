@@ -1,6 +1,8 @@
 # What workers and the buyer may do, and what machines get narrowed grants of.
 
 data "aws_iam_policy_document" "machines" {
+  # Lists and prices have no resource that a policy could name. The image, the subnet and the reservation of a launch may belong to another
+  # account.
   statement {
     sid = "Machines"
     actions = [
@@ -13,9 +15,7 @@ data "aws_iam_policy_document" "machines" {
       "ec2:DescribeVolumes",
       "ec2:CreateFleet",
       "ec2:RunInstances",
-      "ec2:CreateLaunchTemplate",
       "ec2:DescribeSpotPriceHistory",
-      "ec2:GetConsoleOutput",
       "ec2:DescribeRouteTables",
       "ec2:DescribeVpcEndpoints",
       "ec2:DescribeCapacityReservations",
@@ -26,7 +26,6 @@ data "aws_iam_policy_document" "machines" {
       "ssm:DescribeInstanceInformation",
       "ssm:ListCommandInvocations",
       "ssm:GetCommandInvocation",
-      "servicequotas:GetServiceQuota",
       "servicequotas:ListRequestedServiceQuotaChangeHistory",
     ]
     resources = ["*"]
@@ -35,6 +34,36 @@ data "aws_iam_policy_document" "machines" {
       test     = "StringEquals"
       variable = "aws:RequestedRegion"
       values   = var.regions
+    }
+  }
+
+  statement {
+    sid       = "Quotas"
+    actions   = ["servicequotas:GetServiceQuota"]
+    resources = ["arn:${local.partition}:servicequotas:*:${local.account}:ec2/*"]
+
+    condition {
+      test     = "StringEquals"
+      variable = "aws:RequestedRegion"
+      values   = var.regions
+    }
+  }
+
+  statement {
+    sid       = "TaggedTemplates"
+    actions   = ["ec2:CreateLaunchTemplate"]
+    resources = ["${local.ec2}:launch-template/*"]
+
+    condition {
+      test     = "StringEquals"
+      variable = "aws:RequestedRegion"
+      values   = var.regions
+    }
+
+    condition {
+      test     = "StringLike"
+      variable = "aws:RequestTag/crucible:deployment"
+      values   = [var.deployment]
     }
   }
 
@@ -63,6 +92,7 @@ data "aws_iam_policy_document" "machines" {
       "ec2:DeleteVolume",
       "ec2:DeleteLaunchTemplate",
       "ec2:CancelSpotInstanceRequests",
+      "ec2:GetConsoleOutput",
     ]
     resources = [
       "${local.ec2}:instance/*",
@@ -138,14 +168,17 @@ data "aws_iam_policy_document" "machines" {
     }
   }
 
+  # Price lists and the account's plan have no resource that a policy could name.
   statement {
-    sid = "Account"
-    actions = [
-      "pricing:GetProducts",
-      "freetier:GetAccountPlanState",
-      "iam:SimulatePrincipalPolicy",
-    ]
+    sid       = "Account"
+    actions   = ["pricing:GetProducts", "freetier:GetAccountPlanState"]
     resources = ["*"]
+  }
+
+  statement {
+    sid       = "OwnRoles"
+    actions   = ["iam:SimulatePrincipalPolicy"]
+    resources = ["arn:${local.partition}:iam::${local.account}:role${var.role_path}${var.prefix}-*"]
   }
 
   statement {
@@ -218,6 +251,12 @@ data "aws_iam_policy_document" "key" {
     sid       = "Key"
     actions   = ["kms:Decrypt", "kms:GenerateDataKey"]
     resources = [var.kms_key_arn]
+
+    condition {
+      test     = "StringLike"
+      variable = "kms:ViaService"
+      values   = ["s3.*"]
+    }
   }
 }
 
@@ -272,6 +311,7 @@ resource "aws_iam_role_policy" "worker_disk_keys" {
 # Capacity Blocks can be bought without our tags, by people. An on-demand reservation must be tagged, and only tagged ones are changed
 # and given back.
 data "aws_iam_policy_document" "buy" {
+  # Offers and lists have no resource that a policy could name. People compare Regions.
   statement {
     sid = "Offers"
     actions = [
@@ -288,7 +328,7 @@ data "aws_iam_policy_document" "buy" {
   statement {
     sid       = "Blocks"
     actions   = ["ec2:PurchaseCapacityBlock", "ec2:PurchaseCapacityBlockExtension"]
-    resources = ["*"]
+    resources = ["${local.ec2}:capacity-reservation/*", "${local.ec2}:capacity-block/*"]
 
     condition {
       test     = "StringEquals"

@@ -48,8 +48,18 @@ export function grantPolicy(
       allow(['s3:ListBucket'], [bucket], {
         StringLike: { 's3:prefix': [`${prefix}${layout.job(jobId)}*`] },
       }),
-      // For a bucket that is encrypted with a KMS key; the role says which one. Other servers may refuse policies with actions of KMS.
-      ...(isAws ? [allow(['kms:Decrypt', 'kms:GenerateDataKey'], ['*'])] : []),
+      // For a bucket that is encrypted with a KMS key. The store does not know the key, which the role names, but S3 names bucket or object to it.
+      // Other servers may refuse policies with actions of KMS.
+      ...(isAws
+        ? [
+            allow(['kms:Decrypt', 'kms:GenerateDataKey'], ['*'], {
+              StringLike: {
+                'kms:ViaService': 's3.*',
+                'kms:EncryptionContext:aws:s3:arn': [bucket, `${bucket}/${prefix}*`],
+              },
+            }),
+          ]
+        : []),
     ],
   }
 }

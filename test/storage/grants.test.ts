@@ -113,6 +113,18 @@ describe('a grant', () => {
     expect(policy).toContain('arn:aws-us-gov:s3:::')
   })
 
+  it('has a policy that lets machines use keys through S3 alone, and for their own bucket', () => {
+    const { Statement } = grantPolicy({ bucket: 'b', prefix: 'team/', region: 'us-east-1' }, WISH)
+    const ofKeys = Statement.filter((each) => JSON.stringify(each).includes('kms:'))
+    const Condition = {
+      StringLike: {
+        'kms:ViaService': 's3.*',
+        'kms:EncryptionContext:aws:s3:arn': ['arn:aws:s3:::b', 'arn:aws:s3:::b/team/*'],
+      },
+    }
+    expect(ofKeys).toMatchObject([{ Condition }])
+  })
+
   it('has a policy that lets machines use the key of an encrypted bucket in AWS', () => {
     const policyOf = (place: object) =>
       JSON.stringify(grantPolicy({ bucket: 'b', prefix: '', ...place }, WISH))

@@ -1,6 +1,6 @@
 /** The permissions boundary of the roles, checked before anything is created: with a wrong one, the roles are useless and hard to explain. */
 import { GetPolicyCommand, GetPolicyVersionCommand, paginateSimulateCustomPolicy } from '@aws-sdk/client-iam'
-import { arnIn } from '../../../network/partitions'
+import { arnIn, partitionOf } from '../../../network/partitions'
 import { listOf } from '../../settings'
 import { hasCode, invalid } from '../errors'
 import { call } from '../sdk/errors'
@@ -79,7 +79,13 @@ async function deniedBy(site: RegionSetup, boundary: string, letsWorkersBuy: boo
   const ofKeys = Object.entries(keys).flatMap(([name, actions]) =>
     listOf(parameters[name] ?? '').map((resource) => ({
       actions,
-      probe: { resource, context: { 'kms:GrantIsForAWSResource': 'true' } },
+      probe: {
+        resource,
+        context: {
+          'kms:GrantIsForAWSResource': 'true',
+          'kms:ViaService': `${name === 'KmsKeyArn' ? 's3' : 'ec2'}.${region}.${partitionOf(region).dnsSuffix}`,
+        },
+      },
     })),
   )
   const found = await Promise.all(

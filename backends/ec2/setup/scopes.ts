@@ -7,13 +7,17 @@ export type Scope =
   | 'anywhere'
   | 'own-machines'
   | 'own-templates'
+  | 'tagged-templates'
   | 'own-commands'
   | 'shell-document'
   | 'tags-at-launch'
   | 'machine-role'
+  | 'own-roles'
+  | 'quotas'
   | 'pass-machine-role'
   | 'own-spot-requests'
   | 'machine-profile'
+  | 'blocks'
   | 'own-reservations'
   | 'tagged-reservations'
   | 'tags-at-purchase'
@@ -44,6 +48,7 @@ export interface Probe {
 const SPOT_ROLE_PATH = 'aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot'
 const INSTANCE = 'instance/i-0123456789abcdef0'
 const RESERVATION = 'capacity-reservation/cr-0123456789abcdef0'
+const TEMPLATE = 'launch-template/lt-0123456789abcdef0'
 
 type Ask = (facts: PolicyFacts) => Probe
 
@@ -79,15 +84,22 @@ export const PROBES: Readonly<Record<Scope, Ask>> = {
   anywhere: named(() => '*'),
   region: ({ region }) => ({ resource: '*', context: { 'aws:RequestedRegion': region } }),
   'own-machines': ec2(INSTANCE, owned),
-  'own-templates': ec2('launch-template/lt-0123456789abcdef0', owned),
+  'own-templates': ec2(TEMPLATE, owned),
+  'tagged-templates': ec2(TEMPLATE, tagged('aws:RequestTag')),
   'own-spot-requests': ec2('spot-instances-request/sir-0123456789ab', owned),
   'own-commands': ec2(INSTANCE, tagged('ssm:resourceTag')),
   'tags-at-launch': ec2(INSTANCE, creating('CreateFleet')),
+  blocks: ec2(RESERVATION, () => ({})),
   'own-reservations': ec2(RESERVATION, owned),
   'tagged-reservations': ec2(RESERVATION, tagged('aws:RequestTag')),
   'tags-at-purchase': ec2(RESERVATION, creating('PurchaseCapacityBlock')),
   'shell-document': provided('document/AWS-RunShellScript'),
   'public-parameters': provided('parameter/aws/service/deeplearning/ami'),
+  quotas: ({ region, account }) => ({
+    resource: arnIn(region, `servicequotas:${region}:${account}:ec2/L-00000000`),
+    context: { 'aws:RequestedRegion': region },
+  }),
+  'own-roles': named(({ machineRoleArn }) => machineRoleArn),
   'machine-role': named(({ machineRoleArn }) => machineRoleArn),
   'pass-machine-role': named(({ machineRoleArn }) => machineRoleArn, {
     'iam:PassedToService': 'ec2.amazonaws.com',

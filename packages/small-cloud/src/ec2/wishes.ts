@@ -29,7 +29,7 @@ export function wishesOf(
   }
   return [
     ...things,
-    ...(RESERVES.includes(name) ? [wish(arnOf('capacity-reservation/*'), requestTagsOf(input))] : []),
+    ...(MAKES[name] === undefined ? [] : [wish(arnOf(`${MAKES[name]}/*`), requestTagsOf(input))]),
     ...tagsAtMaking(input).map((kind) => ({
       ...wish(arnOf(`${kind}/*`), { 'ec2:CreateAction': call.action, ...requestTagsOf(input) }),
       action: 'ec2:CreateTags',
@@ -61,6 +61,7 @@ const ownReservation = (field: string): Find =>
   named('capacity-reservation', field, ({ reservations }) => reservations)
 
 const TAGGED: Readonly<Record<string, Find>> = {
+  'ec2:GetConsoleOutput': named('instance', 'InstanceId', ({ instances }) => instances),
   'ec2:TerminateInstances': named('instance', 'InstanceId', ({ instances }) => instances),
   'ec2:DeleteVolume': named('volume', 'VolumeId', ({ volumes }) => volumes),
   'ec2:DeleteLaunchTemplate': (region, { LaunchTemplateId: id, LaunchTemplateName: name }) =>
@@ -97,8 +98,12 @@ function contextOf(tags: Tags): Record<string, string> {
   )
 }
 
-/** Calls that create reservations; policies may demand tags of them. */
-const RESERVES: readonly string[] = ['ec2:CreateCapacityReservation', 'ec2:PurchaseCapacityBlock']
+/** What calls create; policies may demand tags of it. */
+const MAKES: Readonly<Record<string, string>> = {
+  'ec2:CreateCapacityReservation': 'capacity-reservation',
+  'ec2:PurchaseCapacityBlock': 'capacity-reservation',
+  'ec2:CreateLaunchTemplate': 'launch-template',
+}
 
 interface WantedTags {
   ResourceType: string

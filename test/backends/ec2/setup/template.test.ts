@@ -33,6 +33,45 @@ const YOUNGER = /^W3037 'createcapacityreservationdatechangequote' .*\n.*\n\n?/g
   })
 })
 
+/** Actions with resources that are allowed on all of them; the template gives the reasons. */
+const ON_ALL = [
+  // The image, the subnet and the reservation of a launch may belong to another account.
+  'ec2:CreateFleet',
+  'ec2:RunInstances',
+  'ec2:DescribeCapacityBlockExtensionOfferings',
+  'ssm:ListInstanceAssociations',
+  'ssm:UpdateInstanceInformation',
+  'ecr:BatchCheckLayerAvailability',
+  'ecr:BatchGetImage',
+  'ecr:GetDownloadUrlForLayer',
+]
+/** Prints the actions that have resources, by AWS's own list. */
+const WITH_RESOURCES = `import json, sys, cfnlint, os
+known = json.load(open(os.path.join(os.path.dirname(cfnlint.__file__), "data/AdditionalSpecs/Policies.json")))
+def has(action):
+    service, name = action.lower().split(":")
+    return {key.lower(): value for key, value in known[service]["Actions"].items()}[name].get("Resources")
+print(json.dumps([action for action in json.load(sys.stdin) if has(action)]))`
+
+;(hasLinter ? describe : describe.skip)('a role of the template', () => {
+  it.each(['machine', 'grant', 'worker', 'buyer'])(
+    'covers all resources only with actions that have none, or with a reason: %s',
+    (role) => {
+      const statements = Object.values(template.policiesOf(`p-${role}`)).flat()
+      const onAll = statements.filter(({ Resource: resource }) => [resource].flat().includes('*'))
+      const actions = onAll
+        .flatMap(({ Action }) => Action)
+        .filter((action) => !action.startsWith('freetier:'))
+      const { stdout } = spawnSync(python!, ['-c', WITH_RESOURCES], {
+        input: JSON.stringify(actions),
+        encoding: 'utf8',
+      })
+      const named = JSON.parse(stdout) as string[]
+      expect(named.filter((action) => !ON_ALL.includes(action))).toEqual([])
+    },
+  )
+})
+
 const template = evaluateTemplate({
   account: ACCOUNT,
   parameters: {
