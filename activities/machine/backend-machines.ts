@@ -65,13 +65,15 @@ async function unfinished(
 
 /**
  * Repeats the order of a launch whose answer is lost: a provider that recognises its token returns the existing machine, sooner
- * than its lists do; if the first request never arrived, this one does. `undefined` if the outcome is unknown.
+ * than its lists do; if the first request never arrived, this one does. `undefined` if the outcome is unknown. The order of an
+ * attempt that must stop is not repeated: every settlement first puts the request to stop.
  */
 async function sendAgain(
   backend: Backend,
   order: Order,
   { documents, signal }: { documents: AttemptDocuments; signal: AbortSignal },
 ): Promise<FindOutcome | undefined> {
+  if (await documents.isToldToStop()) return undefined
   const outcome = await backend.launch(order, { signal })
   switch (outcome.kind) {
     case 'launched':

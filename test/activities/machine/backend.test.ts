@@ -195,6 +195,14 @@ describe('find', () => {
     expect(await find(place.order())).toEqual({ kind: 'absent' })
   })
 
+  it('repeats no order of an attempt that must stop, as after its settlement: it only looks', async () => {
+    const lost = place.order()
+    await place.store.put(layout.drain(lost.jobId, 1), JSON.stringify({ reason: 'superseded', windowMs: 0 }))
+    place.world.freezeLists(60_000)
+    expect(await find(lost)).toMatchObject({ kind: 'unsettled' })
+    expect(place.world.callsOf('launch')).toEqual([])
+  })
+
   describe('of several machines for one order', () => {
     let order: Order
     let first: MachineHandle
