@@ -1,6 +1,7 @@
 """Runs the commands in a container when the order names an image. Needs `docker` or a compatible program."""
 
 import glob
+import json
 import os
 import shutil
 import subprocess
@@ -134,7 +135,7 @@ def container_command(
     command += ["--workdir", paths.work, "--entrypoint", "sh"]
     command += ["--security-opt", "no-new-privileges", "--cap-drop", "ALL"]
     if os.getuid() != 0:
-        command += ["--user", "%d:%d" % (os.getuid(), os.getgid())]
+        command += ["--user", _own_user(docker)]
     else:
         for capability in _ROOT_CAPABILITIES:
             command += ["--cap-add", capability]
@@ -149,6 +150,27 @@ def container_command(
     shell = order.get("shell")
     texts = [order["setup"] or "", with_wait(order["run"], shell), shell or "", inside.restore]
     return command + [order["image"], "-c", _SCRIPT, "crucible"] + texts
+
+
+def _own_user(docker: str) -> str:
+    """The user inside a container that is this user on the machine: root, if the engine itself runs without root (rootless Podman, rootless
+    Docker). Every other user of such a container is a stranger to the job's directories."""
+    own = "%d:%d" % (os.getuid(), os.getgid())
+    try:
+        told = subprocess.run(
+            [docker, "info", "--format", "{{json .}}"],
+            timeout=_CALL_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ).stdout
+        info = json.loads(told.decode("utf-8", "replace"))
+        is_podman = "host" in info
+        is_rootless = info["host"]["security"]["rootless"] if is_podman else "name=rootless" in info["SecurityOptions"]
+    except (OSError, ValueError, LookupError, TypeError, subprocess.TimeoutExpired):
+        return own
+    return "0:0" if is_rootless is True else own
 
 
 def gpus_for_docker(has_gpus: bool, visible: Optional[str]) -> Optional[str]:

@@ -225,6 +225,24 @@ class EnvironmentTest(FolderTest):
         self.assertEqual(command[command.index("--cap-drop") + 1], "ALL")
         self.assertNotIn("--privileged", command)
 
+    def test_the_container_of_an_engine_without_root_runs_as_the_root_that_is_this_user(self):
+        order = {"attemptId": "job-a-1", "image": "img", "setup": None, "run": "run it", "shmGiB": None}
+        told = {
+            "podman": ('{"host": {"security": {"rootless": true}}}', "0:0"),
+            "podman of root": ('{"host": {"security": {"rootless": false}}}', "1001:1002"),
+            "docker": ('{"SecurityOptions": ["name=seccomp,profile=builtin", "name=rootless"]}', "0:0"),
+            "docker of root": ('{"SecurityOptions": ["name=seccomp,profile=builtin"]}', "1001:1002"),
+            "an engine that does not answer": ("Cannot connect to the Docker daemon", "1001:1002"),
+            "an engine with other answers": ("[]", "1001:1002"),
+        }
+        for engine, (words, user) in told.items():
+            docker = self.write("docker", "#!/bin/sh\n[ \"$1\" = info ] && echo '%s'\n" % words)
+            os.chmod(docker, stat.S_IRWXU)
+            with mock.patch("os.getuid", return_value=1001), mock.patch("os.getgid", return_value=1002):
+                command = container_command(docker, order, Paths("/m"), carried({}), None)
+            self.assertEqual((engine, command[command.index("--user") + 1]), (engine, user))
+            self.assertNotIn("--cap-add", command)
+
 
 class ProcessesTest(FolderTest):
     def test_finds_by_environment_and_by_tree_and_ends_all(self):
