@@ -127,6 +127,15 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'Temporal client',
+    tries: 'flood workflows with signed copies',
+    keeps: 'each counts once',
+    proof: {
+      file: 'test/workflows/flood.e2e.test.ts',
+      tests: 'a flood of copies of signed messages changes no money',
+    },
+  },
+  {
+    from: 'Temporal client',
     tries: 'copy a signed result',
     keeps: 'it names the asker',
     proof: {

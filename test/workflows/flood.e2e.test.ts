@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { Client } from '@temporalio/client'
 import { stuckWorkflows } from '../../client/stuck'
+import { RETRY_SIGNAL } from '../../core/messages'
 import { microUsd } from '../../core/money/money'
 import { monthOf, type TreasuryState } from '../../core/money/treasury'
 import {
@@ -11,6 +12,7 @@ import {
   treasuryWorkflowId,
   WORKFLOW_TYPES,
 } from '../../core/queues'
+import { layout } from '../../storage/layout'
 import { readRuns } from '../../storage/schedules'
 import { connectTo, quietWorkers, type TestConnection } from '../support/temporal'
 import { statusOf, worldsOn, type Deployment } from './harness'
@@ -30,6 +32,7 @@ const inWorld = worldsOn(() => at)
 /** Temporal's limit on the signals of one run (`history.maximumSignalsPerExecution`). */
 const SIGNALS_MAX = 10_000
 const UPDATES = 500
+const COPIES = 200
 const AT_ONCE = 50
 const NAMES = [
   'drain',
@@ -45,6 +48,21 @@ const NAMES = [
 /** A workload that does not end before the flood does. */
 const ENDLESS = { stepsTotal: 1_000_000 }
 
+/** Sends many messages; returns how many were accepted. */
+async function sendMany(messages: number, send: (number: number) => Promise<unknown>): Promise<number> {
+  let accepted = 0
+  let left = messages
+  const sendNext = async (): Promise<void> => {
+    while (left-- > 0)
+      await send(left).then(
+        () => (accepted += 1),
+        () => undefined,
+      )
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, sendNext))
+  return accepted
+}
+
 /** Sends messages without the deployment's key; returns how many were accepted. */
 async function flood(
   { client, namespace }: Deployment,
@@ -52,25 +70,67 @@ async function flood(
 ): Promise<number> {
   const stranger = new Client({ connection: client.connection, namespace }).workflow.getHandle(workflowId)
   const forged = { reason: 'cancelled', windowMs: 0, limits: { seq: 9, deadlineAtMs: 1 }, microUsd: -1 }
-  let accepted = 0
-  let left = messages
-  const send = async (): Promise<void> => {
-    while (left-- > 0) {
-      const name = NAMES[left % NAMES.length]!
-      const updateId = left % 2 === 0 ? 'one' : `u-${left}`
-      const sent =
-        kind === 'signal'
-          ? stranger.signal(name, forged)
-          : stranger.executeUpdate(name, { args: [forged] as never, updateId })
-      await sent.then(
-        () => (accepted += 1),
-        () => undefined,
-      )
-    }
-  }
-  await Promise.all(Array.from({ length: AT_ONCE }, send))
-  return accepted
+  return sendMany(messages, (number) => {
+    const name = NAMES[number % NAMES.length]!
+    const updateId = number % 2 === 0 ? 'one' : `u-${number}`
+    return kind === 'signal'
+      ? stranger.signal(name, forged)
+      : stranger.executeUpdate(name, { args: [forged] as never, updateId })
+  })
 }
+
+type Service = Client['workflowService']
+type Signal = Parameters<Service['signalWorkflowExecution']>[0]
+type Update = NonNullable<Parameters<Service['updateWorkflowExecution']>[0]['request']>
+
+/** A message as it is in a workflow's history, which anybody who reaches the server can read. */
+async function signedIn(
+  { client }: Deployment,
+  workflowId: string,
+): Promise<{ signals: Signal[]; updates: Update[] }> {
+  const { events } = await client.workflow.getHandle(workflowId).fetchHistory()
+  return {
+    signals: events!.flatMap(({ workflowExecutionSignaledEventAttributes: signal }) =>
+      signal == null ? [] : [{ signalName: signal.signalName, input: signal.input }],
+    ),
+    updates: events!.flatMap(({ workflowExecutionUpdateAcceptedEventAttributes: update }) =>
+      update?.acceptedRequest == null ? [] : [update.acceptedRequest],
+    ),
+  }
+}
+
+/** Sends copies of signed messages, updates under their own ids and under others. */
+async function copyInto(
+  { client: { workflowService }, namespace }: Deployment,
+  workflowId: string,
+  { signals, updates, messages }: { signals: Signal[]; updates: Update[]; messages: number },
+): Promise<void> {
+  const workflowExecution = { workflowId }
+  if (signals.length > 0)
+    await sendMany(messages, (number) =>
+      workflowService.signalWorkflowExecution({
+        ...signals[number % signals.length],
+        namespace,
+        workflowExecution,
+        requestId: `copy-${number}`,
+      }),
+    )
+  if (updates.length > 0)
+    await sendMany(messages, (number) => {
+      const { meta, input } = updates[number % updates.length]!
+      const updateId = number % 2 === 0 ? meta!.updateId : `copy-${number}`
+      const request = { meta: { ...meta, updateId }, input }
+      return workflowService.updateWorkflowExecution({
+        namespace,
+        workflowExecution,
+        request,
+        waitPolicy: { lifecycleStage: COMPLETED },
+      })
+    })
+}
+
+/** `temporal.api.enums.v1.UpdateWorkflowExecutionLifecycleStage.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED` */
+const COMPLETED = 3
 
 const eventsOf = async ({ client }: Deployment, workflowId: string): Promise<number> =>
   (await client.workflow.getHandle(workflowId).describe()).historyLength
@@ -147,5 +207,44 @@ describe('a flood of messages without the key', () => {
       )
       expect(deployment.world.machines).toHaveLength(1)
     }),
+  )
+})
+
+describe('a flood of copies of signed messages', () => {
+  it(
+    'changes no money and no limits, and the job can still be cancelled',
+    inWorld(
+      { behave: () => ENDLESS, monthly: { monthMicroUsd: microUsd(1_000), owners: {} } },
+      async (deployment) => {
+        const { client, store, world } = deployment
+        const job = await deployment.submit({ budgetMicroUsd: microUsd(300) })
+        await running(job)
+        const treasury = treasuryWorkflowId(monthOf(Date.now()))
+        const attempt = attemptWorkflowId('job-test', 1)
+        const stateOf = (): Promise<TreasuryState> =>
+          client.workflow.getHandle(treasury).query<TreasuryState>('treasury')
+        await job.signal(RETRY_SIGNAL)
+        await job.executeUpdate('extend', { args: [{ budgetMicroUsd: microUsd(400) }] })
+        await eventually(async () => (await signedIn(deployment, attempt)).signals.length > 0)
+        const signed = await Promise.all(
+          [attempt, job.workflowId, treasury].map((id) => signedIn(deployment, id)),
+        )
+        const signals = signed.flatMap((each) => each.signals)
+        const updates = signed.flatMap((each) => each.updates)
+        expect([signals.length > 1, updates.length > 1]).toEqual([true, true])
+        const before = await stateOf()
+        for (const workflowId of [attempt, job.workflowId, treasury])
+          await copyInto(deployment, workflowId, { signals, updates, messages: COPIES })
+        await copyInto(deployment, attempt, { signals, updates: [], messages: SIGNALS_MAX })
+        expect(await stateOf()).toEqual(before)
+        expect(await statusOf(job)).toMatchObject({ state: 'running', budgetMicroUsd: microUsd(400) })
+        expect(await store.listFolders(layout.attempts('job-test'))).toHaveLength(1)
+        expect(await store.head(layout.limits('job-test', 1, 2))).toBeUndefined()
+        await job.cancel()
+        expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
+        expect(world.machines).toHaveLength(1)
+        expect((await stateOf()).promised).toEqual({})
+      },
+    ),
   )
 })
