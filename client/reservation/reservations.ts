@@ -32,7 +32,10 @@ export async function approveReservation(context: Context, meant: string): Promi
   if (status.quote === undefined)
     throw new CrucibleError(
       'failed',
-      `Nothing of ${status.id} waits for approval: its state is ${status.state}.`,
+      [
+        `Nothing of ${status.id} waits for approval: its state is ${status.state ?? 'unknown'}.`,
+        ...(status.trouble === undefined ? [] : [status.trouble]),
+      ].join(' '),
     )
   return tell(context, status.id, {
     name: APPROVE_UPDATE,

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Context } from '../../../client/context'
+import { approveReservation } from '../../../client/reservation/reservations'
 import { showReservation } from '../../../client/reservation/views'
 import type { ReservationEntry } from '../../../core/reservation/activities'
 import { FileStore } from '../../../storage/file-store'
@@ -50,6 +51,21 @@ describe('a reservation for which no worker answers', () => {
       spentMicroUsd: null,
       idleMicroUsd: null,
     })
+  })
+
+  it('is not approved, with the words that its state is unknown and why', async () => {
+    const wish = { backend: 'ec2', kind: 'prepaid', types: ['p5.48xlarge'], count: 1, durationMs: 1 }
+    const data = { reservationId: 'res-c', owner: 'ada', wish, rule: {}, submittedAtMs: 1 }
+    await putReservationEntry(context.store, 'res-c', {
+      seq: 0,
+      atMs: 0,
+      kind: 'requested',
+      summary: '',
+      data,
+    })
+    await expect(approveReservation(context, 'res-c')).rejects.toThrow(
+      'Nothing of res-c waits for approval: its state is unknown. No worker responds; showing its record.',
+    )
   })
 
   it('has cost what was paid for it if it is prepaid', async () => {
