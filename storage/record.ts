@@ -20,7 +20,7 @@ export async function putRecord<Kind extends RecordKind>(
   const key = layout.record(jobId, entry.seq)
   const stored = await putOnce(store, key, entry, (text) => parseEntry(text, key) as RecordEntryOf<Kind>)
   if (stepOf(stored.kind) === stepOf(entry.kind)) return stored
-  const message = `Step ${entry.seq} of ${jobId} was "${stored.kind}", not "${entry.kind}": its workflow was reset, and took other steps since. The job ends. Continue from its newest checkpoint: crucible retry ${jobId}.`
+  const message = `Step ${entry.seq} of ${jobId} was "${stored.kind}", not "${entry.kind}": its workflow was reset, and took other steps since. The job ends. Continue from its newest checkpoint: crucible submit --from ${jobId}.`
   throw new StoreError(message, { isTransient: false, code: CODES.otherHistory })
 }
 
