@@ -394,6 +394,12 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'any job',
+    tries: 'stall checkpoints with pipes or forged formats',
+    keeps: 'limits; files only',
+    proof: { python: 'test_formats' },
+  },
+  {
+    from: 'any job',
     tries: 'stall it with progress bars',
     keeps: 'linear time',
     proof: { python: 'test_logs' },

@@ -1,7 +1,9 @@
 """Finds files that only grow (logs, metrics, databases). They are not checkpoints, and checkpoints do not wait for them."""
 
+import os
 from typing import Callable, Dict, NamedTuple, Optional, Set
 
+from ..walls import NO_WALLS
 from .names import is_possible_state, is_record, template
 from .scan import FileStamp, Tree
 
@@ -80,7 +82,7 @@ class Records:
 
 def looks_like_text(path: str) -> bool:
     try:
-        with open(path, "rb") as file:
-            return b"\0" not in file.read(_PROBE_BYTES)
+        with NO_WALLS.opened(path) as descriptor:
+            return b"\0" not in os.pread(descriptor, _PROBE_BYTES, 0)
     except OSError:
         return False

@@ -3,13 +3,16 @@ import json
 import os
 import pickle
 import struct
+import sys
 import tarfile
+import threading
 import zipfile
 
-from support import FolderTest
+from support import FolderTest, patient
 
 from crucible_runner.checkpoint.formats import check_file, check_folder
-from crucible_runner.checkpoint.formats.base import build
+from crucible_runner.checkpoint.formats.base import File, build
+from crucible_runner.checkpoint.records import looks_like_text
 
 
 def _zip(names=("data.pkl", "data/0")):
@@ -90,6 +93,49 @@ class FilesTest(FolderTest):
             self.assertIsNone(self.judged(name, body), name)
         os.mkfifo(self.at("pipe"))
         self.assertIsNone(check_file(self.at("pipe")))
+
+
+    def test_a_hostile_file_has_no_format_and_ends_no_check(self):
+        digits = getattr(sys, "set_int_max_str_digits", lambda _: None)
+        digits(0)
+        self.addCleanup(digits, getattr(sys.int_info, "default_max_str_digits", 0))
+        shape = b"{'descr': '<f4', 'fortran_order': False, 'shape': (%s)}"
+        for name, body in (
+            ("torn.npy", _npy_of(shape[:30])),
+            ("zeros.npy", _npy_of(bytes(64))),
+            ("nested.npy", _npy_of(b"(" * 9_000)),
+            ("signs.npy", _npy_of(b"-" * 9_000 + b"1")),
+            ("infinite.npy", _npy_of(shape % b"1e999,")),
+            ("long-header.npy", _npy_of(shape % b"1," + b" " * 20_000)),
+            ("header-of-holes.npy", b"\x93NUMPY\x02\x00" + struct.pack("<I", 3 << 30)),
+            ("infinite.safetensors", struct.pack("<Q", 35) + b'{"w":{"data_offsets":[0,1e999]}}   ' + bytes(9)),
+            ("decimal.pkl", b"\x80\x02I" + b"9" * 2_000 + b"\n."),
+            ("decimal-long.pkl", b"\x80\x02L" + b"9" * 2_000 + b"L\n."),
+        ):
+            with self.subTest(name):
+                self.assertIsNone(self.judged(name, body))
+
+    def test_a_pipe_in_the_place_of_a_file_blocks_no_reader(self):
+        file = File(self.write("ck/checkpoint", "text"))
+        folder = build(self.at("ck"), {"checkpoint": 4})
+        os.unlink(self.at("ck", "checkpoint"))
+        os.mkfifo(self.at("ck", "checkpoint"))
+        for read in (file.whole, lambda: folder.text("checkpoint"), lambda: looks_like_text(file.path)):
+            thread = threading.Thread(target=_ignoring_errors, args=(read,), daemon=True)
+            thread.start()
+            thread.join(patient(5))
+            self.assertFalse(thread.is_alive())
+
+
+def _npy_of(header):
+    return b"\x93NUMPY\x02\x00" + struct.pack("<I", len(header)) + header
+
+
+def _ignoring_errors(read):
+    try:
+        read()
+    except OSError:
+        pass
 
 
 class FoldersTest(FolderTest):

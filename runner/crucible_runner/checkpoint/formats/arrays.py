@@ -8,6 +8,8 @@ from typing import Optional
 from .base import File, Verdict
 
 _MAGIC = b"\x93NUMPY"
+# NumPy itself reads no longer header, unless its caller trusts the file.
+_HEADER_BYTES_MAX = 10_000
 _PLAIN_TYPE = re.compile(r"[<>|=]?[biufcmMSV?](\d+)(?:\[.*\])?")
 
 
@@ -17,6 +19,8 @@ def file_check(file: File) -> Optional[Verdict]:
     is_short = file.head[6] == 1
     start = 10 if is_short else 12
     (length,) = struct.unpack_from("<H" if is_short else "<I", file.head, 8)
+    if length > _HEADER_BYTES_MAX:
+        return None
     header = ast.literal_eval(file.read(start, length).decode("latin-1").strip())
     plain = _PLAIN_TYPE.fullmatch(header["descr"]) if isinstance(header["descr"], str) else None
     if plain is None:

@@ -5,6 +5,7 @@ import posixpath
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional
 
 from ...shapes import read_json
+from ...walls import NO_WALLS
 
 _HEAD_BYTES = 4096
 # Indexes and states are small; larger files are not read.
@@ -36,15 +37,13 @@ class File:
     def __init__(self, path: str) -> None:
         self.path = path
         self.name = os.path.basename(path)
-        # A named pipe in place of the file must not block the reader.
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            self.size = os.fstat(file.fileno()).st_size
-            self.head = file.read(_HEAD_BYTES)
+        with NO_WALLS.opened(path) as descriptor:
+            self.size = os.fstat(descriptor).st_size
+            self.head = os.pread(descriptor, _HEAD_BYTES, 0)
 
     def read(self, offset: int, length: int) -> bytes:
-        with open(self.path, "rb") as file:
-            file.seek(max(0, offset))
-            return file.read(length)
+        with NO_WALLS.opened(self.path) as descriptor:
+            return os.pread(descriptor, length, max(0, offset))
 
     def tail(self, length: int) -> bytes:
         return self.read(self.size - length, length)
@@ -79,8 +78,8 @@ class Folder:
         return frozenset(found)
 
     def text(self, name: str) -> str:
-        with open(os.path.join(self.directory, self.at(name)), encoding="utf-8", errors="replace") as file:
-            return file.read(_SMALL_BYTES)
+        with NO_WALLS.opened(os.path.join(self.directory, self.at(name))) as descriptor:
+            return os.pread(descriptor, _SMALL_BYTES, 0).decode("utf-8", "replace")
 
     def json(self, name: str) -> Any:
         """Raises `ValueError` when the file is not JSON."""
