@@ -15,6 +15,7 @@ from .documents import is_utf8
 from .globs import remarks_about, search
 from .keys import Keys
 from .store.base import Store, StoreError
+from .store.holes import is_nearly_all_holes
 from .store.retry import GaveUp, Pauses, Remark, Trouble, persist
 from .store.transfer import IsOver, upload_whole
 from .walls import NO_WALLS, Walls, path_of
@@ -136,8 +137,6 @@ GIB_MAX = 1024
 _LARGE_BYTES = 1 << 30
 # Interval between log lines about the progress of one artifact.
 _TELL_MS = 10_000
-# A file with fewer bytes in holes is uploaded without this check.
-_HOLES_MIN_BYTES = 1 << 30
 
 
 def _check_size(status: os.stat_result, gib_max: int) -> None:
@@ -150,12 +149,11 @@ def _check_size(status: os.stat_result, gib_max: int) -> None:
 
 
 def _check_holes(status: os.stat_result) -> None:
-    """Raises `ValueError` for a file that is nearly all holes: a terabyte of zeros would be read, hashed and paid for."""
-    held = status.st_blocks * 512
-    if status.st_size - held > _HOLES_MIN_BYTES and held < status.st_size // 10:
+    """Raises `ValueError` for a file that is nearly all holes."""
+    if is_nearly_all_holes(status):
         raise ValueError(
             "it has %d GiB, but only %d MiB are written: pack it (tar --sparse) to keep it"
-            % (status.st_size >> 30, held >> 20)
+            % (status.st_size >> 30, status.st_blocks * 512 >> 20)
         )
 
 

@@ -1,11 +1,14 @@
 """SQLite databases: recognized by their content, and copied through SQLite itself, so that a copy is whole whatever the program writes."""
 
 import os
+import stat
 import urllib.parse
 from contextlib import closing, suppress
-from typing import Dict
+from typing import Dict, Iterable
 
+from ..store.holes import is_nearly_all_holes
 from ..store.transfer import Changed
+from ..walls import NO_WALLS
 from .names import is_database
 
 _MAGIC = b"SQLite format 3\0"
@@ -28,12 +31,20 @@ def is_sqlite(path: str) -> bool:
 def _head(path: str) -> bytes:
     """Returns the header of a database; nothing for another file."""
     try:
-        # A named pipe in place of the file must not block the reader.
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            head = file.read(_HEAD_BYTES)
+        with NO_WALLS.opened(path) as descriptor:
+            head = os.pread(descriptor, _HEAD_BYTES, 0)
     except OSError:
         return b""
     return head if head.startswith(_MAGIC) else b""
+
+
+def _has_odd(paths: Iterable[str]) -> bool:
+    """Whether something that is not a file has one of the paths."""
+    for path in paths:
+        with suppress(FileNotFoundError):
+            if not stat.S_ISREG(os.lstat(path).st_mode):
+                return True
+    return False
 
 
 def join_wal(directory: str, files: Dict[str, tuple]) -> None:
@@ -51,7 +62,8 @@ def copy_database(source: str, target: str) -> bool:
     """Copies a database with the content of its journal or log. Returns False for another file, or a damaged database. Raises `Changed` when
     its program keeps it locked."""
     head = _head(source)
-    if not head:
+    # SQLite waits for the writer of a named pipe, and writes holes as zeros.
+    if not head or _has_odd(source + suffix for suffix in SIDE_FILES) or is_nearly_all_holes(os.stat(source)):
         return False
     try:
         import sqlite3

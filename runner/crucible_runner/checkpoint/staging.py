@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Dict, Iterable, Set
 
 from ..paths import remove_tree
+from ..store.holes import copy_with_holes
 from ..store.transfer import Changed
 from ..walls import NO_WALLS, OutsideWalls, Walls, path_of
 from .databases import SIDE_FILES, copy_database, has_wal
@@ -132,5 +133,5 @@ def copy_file(source: str, target: str) -> None:
         try:
             fcntl.ioctl(new.fileno(), _FICLONE, old.fileno())
         except OSError:
-            shutil.copyfileobj(old, new, 1024 * 1024)
+            copy_with_holes(old.fileno(), new.fileno())
     shutil.copymode(source, target)

@@ -6,9 +6,18 @@ import hashlib
 import os
 from typing import Iterator
 
+from ..paths import write_at
 from .base import BLOCK_BYTES
 
 ZEROS = bytes(BLOCK_BYTES)
+# A file with fewer bytes in holes is like any other.
+_HOLES_MIN_BYTES = 1 << 30
+
+
+def is_nearly_all_holes(status: os.stat_result) -> bool:
+    """Whether a file is long, and little of it is written: a terabyte of zeros would be read, copied and paid for."""
+    held = status.st_blocks * 512
+    return status.st_size - held > _HOLES_MIN_BYTES and held < status.st_size // 10
 
 
 def is_zeros(block: bytes) -> bool:
@@ -80,3 +89,14 @@ class Reader:
             # The file system does not support hole queries.
             self._has_holes = False
             return begin
+
+
+def copy_with_holes(source: int, target: int) -> None:
+    """Copies the content of an open file into another one, which is empty. Blocks of zeros become holes."""
+    size = os.fstat(source).st_size
+    offset = 0
+    for block in Reader(source).blocks(0, size):
+        if not is_zeros(block):
+            write_at(target, block, offset)
+        offset += len(block)
+    os.ftruncate(target, offset)

@@ -3,12 +3,16 @@
 import os
 import shutil
 import sqlite3
+import struct
+import threading
 from contextlib import closing
 from unittest import mock
 
+from support import patient
 from test_older import RestoringTest
 
 from crucible_runner.checkpoint.databases import copy_database, has_wal
+from crucible_runner.checkpoint.staging import copy_file
 from crucible_runner.store.transfer import Changed
 
 
@@ -76,6 +80,35 @@ class DatabasesTest(RestoringTest):
             self.assertRaises(Changed, self.settle, ticks=8)
         base.rollback()
         self.assertEqual(self.restored_trials(), [1, 2])
+
+    def test_one_with_a_pipe_in_the_place_of_a_journal_is_not_opened(self):
+        self.begin()
+        self.open(mode="DELETE").close()
+        os.mkfifo(self.there("study.db-journal"))
+        found = []
+        thread = threading.Thread(target=lambda: found.append(copy_database(self.there("study.db"), self.at("copy"))), daemon=True)
+        thread.start()
+        thread.join(patient(5))
+        self.assertEqual(found, [False])
+
+    def test_one_that_is_nearly_all_holes_is_copied_with_its_holes(self):
+        self.begin()
+        self.open(mode="DELETE").close()
+        size = 3 << 30
+        with open(self.there("study.db"), "r+b") as file:
+            page = struct.unpack(">16xH", file.read(18))[0]
+            file.seek(28)
+            file.write(struct.pack(">I", size // page))
+            file.truncate(size)
+        if os.stat(self.there("study.db")).st_blocks * 512 > size // 2:
+            self.skipTest("this file system keeps no holes")
+        self.assertFalse(copy_database(self.there("study.db"), self.at("copy")))
+        copy_file(self.there("study.db"), self.at("copy"))
+        status = os.stat(self.at("copy"))
+        self.assertEqual(status.st_size, size)
+        self.assertLess(status.st_blocks * 512, 16 << 20)
+        with open(self.there("study.db"), "rb") as old, open(self.at("copy"), "rb") as new:
+            self.assertEqual(old.read(1 << 20), new.read(1 << 20))
 
     def test_what_was_committed_just_before_the_end_is_stored(self):
         self.begin()
