@@ -7,15 +7,31 @@ import type { S3Place } from './place'
 const ANY_STEP = '?'.repeat(CHECKPOINT_STEP_DIGITS)
 
 /**
+ * Patterns for what a runner writes in the folder of its attempt (`artifacts/`, `beat.json`, `claim.json`, `last-words.txt`, `logs/`,
+ * `outputs.json`, `restores.json`, `result.json`) and deletes (`secrets.sealed`). They are short, because a policy must be, and match no
+ * document of the control plane: it ends the machines, and counts the money, that those name.
+ */
+const OF_RUNNER = ['??t*', '??s*', '??g*', 'be*', 'c*', 'sec*']
+/** Limit of AWS on the policy of a session. */
+const POLICY_CHARS_MAX = 2_048
+
+/** The policies to ask for, the narrowest first. Long names of bucket and prefix leave only the one for the whole folder of the attempt. */
+export function grantPolicies(place: S3Place, at: { jobId: string; attempt: number }): string[] {
+  const [narrow, wide] = [OF_RUNNER, ['*']].map((written) => JSON.stringify(grantPolicy(place, at, written)))
+  return narrow!.length <= POLICY_CHARS_MAX ? [narrow!, wide!] : [wide!]
+}
+
+/**
  * The permissions for the machine of one attempt: read the job's part of the store and the runner; write the runner's documents of
- * docs/reference/runner-protocol-store.md, never in another attempt's place. A session policy can only restrict a role's permissions.
+ * docs/reference/runner-protocol.md, never in another attempt's place. A session policy can only restrict a role's permissions.
  *
  * `*` also matches `/`: each one here ends a prefix that ends with `/`, so that attempt 1 reaches neither attempt 10 nor a folder `x-1/`
  * inside a checkpoint of attempt 2.
  */
-export function grantPolicy(
+function grantPolicy(
   place: S3Place,
   { jobId, attempt }: { jobId: string; attempt: number },
+  written: readonly string[],
 ): { Version: string; Statement: object[] } {
   const { name: ownPartition, dnsSuffix } = partitionOf(place.region ?? '')
   // AWS has more endpoints, such as those of private networks. A load balancer there may have another vendor's server behind it.
@@ -27,7 +43,7 @@ export function grantPolicy(
   const prefix = literal(place.prefix)
   const at = (key: string): string => `${bucket}/${prefix}${key}`
   const own = [
-    at(`${layout.attempt(jobId, attempt)}*`),
+    ...written.map((pattern) => at(`${layout.attempt(jobId, attempt)}${pattern}`)),
     at(`${layout.checkpoints(jobId)}${ANY_STEP}-${attempt}/*`),
   ]
   const allow = (Action: string[], Resource: string[], Condition?: object): object => ({

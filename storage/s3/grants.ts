@@ -8,7 +8,7 @@ import { requestHandler } from '../../network/aws'
 import { explainingSignIn } from '../../network/sign-in'
 import { readS3Environment } from './config'
 import { s3ErrorOf } from './errors'
-import { grantPolicy } from './grant-policy'
+import { grantPolicies } from './grant-policy'
 import type { S3Place } from './place'
 
 /** The longest possible session of a role, and of a role assumed by another role. */
@@ -83,20 +83,24 @@ class S3Granter implements Granter {
     const sts = await import('@aws-sdk/client-sts')
     this.#client ??= Promise.resolve(explainingSignIn(new sts.STSClient(this.#clientConfig())))
     const client = await this.#client
-    const input = {
-      DurationSeconds: Math.floor(durationMs / SECOND_MS),
-      Policy: JSON.stringify(grantPolicy(this.#place, { jobId, attempt })),
-    }
-    const answer =
-      this.#roleArn === undefined
-        ? await client.send(new sts.GetFederationTokenCommand({ ...input, Name: nameOf(jobId, attempt, 32) }))
-        : await client.send(
+    const askFor = (Policy: string) => {
+      const input = { DurationSeconds: Math.floor(durationMs / SECOND_MS), Policy }
+      return this.#roleArn === undefined
+        ? client.send(new sts.GetFederationTokenCommand({ ...input, Name: nameOf(jobId, attempt, 32) }))
+        : client.send(
             new sts.AssumeRoleCommand({
               ...input,
               RoleArn: this.#roleArn,
               RoleSessionName: nameOf(jobId, attempt, 64),
             }),
           )
+    }
+    const [policy, wider] = grantPolicies(this.#place, { jobId, attempt })
+    const answer = await askFor(policy!).catch((error: unknown) => {
+      // The service also limits the policy in a packed form, whose size only it knows.
+      if (wider === undefined || (error as Error).name !== 'PackedPolicyTooLargeException') throw error
+      return askFor(wider)
+    })
     // The SDK compares the date of each answer with the clock, and corrects differences of minutes.
     this.#clockOffsetMs = client.config.systemClockOffset
     return toGrant(answer)

@@ -343,6 +343,12 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'job on EC2',
+    tries: "forge the control plane's documents",
+    keeps: "its grant is for the runner's",
+    proof: { file: 'test/small-cloud/front.test.ts', tests: 'grants let a machine do' },
+  },
+  {
+    from: 'job on EC2',
     tries: "use the store with the machine's role",
     keeps: 'it has no access; doctor warns',
     proof: { file: 'test/backends/ec2/setup/permissions.test.ts', tests: 'the role crucible-machine' },

@@ -22,6 +22,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { layout } from '../../storage/layout'
 import { openGranter } from '../../storage/open-granter'
 import { openStore } from '../../storage/open-store'
 import type { S3Store } from '../../storage/s3/s3-store'
@@ -284,6 +285,32 @@ describe('grants', () => {
       await get('runners/abc.pyz'),
     ]).toEqual(['allowed', 'allowed', 'allowed', 'allowed', 'allowed'])
     expect(await get('jobs/job-a/attempts/2/drain.json')).toBe('NoSuchKey')
+    const at = ['job-a', 2] as const
+    const ofRunner = [
+      layout.claim(...at),
+      layout.restores(...at),
+      layout.result(...at),
+      layout.lastWords(...at),
+      layout.outputs(...at),
+      `${layout.logs(...at)}000000000001-000000000002.ndjson`,
+      // The runner deletes it.
+      layout.attemptSecrets(...at),
+    ]
+    expect(await Promise.all(ofRunner.map(put))).toEqual(ofRunner.map(() => 'allowed'))
+    const ofControlPlane = [
+      layout.order(...at),
+      layout.machine(...at),
+      layout.billing(...at),
+      layout.endedMachine(...at, 'ranks'),
+      layout.send(...at, 1),
+      layout.sendOutcome(...at, 1),
+      layout.lease(...at),
+      layout.limits(...at, 1),
+      layout.drain(...at),
+      layout.shorterDrain(...at, 2),
+      layout.diagnosis(...at),
+    ]
+    expect(await Promise.all(ofControlPlane.map(put))).toEqual(ofControlPlane.map(() => 'AccessDenied'))
     expect([
       await put('jobs/job-a/attempts/1/beat.json'),
       await put('jobs/job-a/attempts/22/beat.json'),

@@ -9,7 +9,7 @@ import { FileStore } from '../../storage/file-store'
 import { openGrant, sealGrant } from '../../storage/grants'
 import { openGranter } from '../../storage/open-granter'
 import { openStore } from '../../storage/open-store'
-import { grantPolicy } from '../../storage/s3/grant-policy'
+import { grantPolicies } from '../../storage/s3/grant-policy'
 import { S3_ENVIRONMENT } from '../support/s3'
 
 const GOLDEN = join(__dirname, '..', 'runner', 'golden')
@@ -17,6 +17,8 @@ const GRANT = { keyId: 'ASIA', secret: 's', sessionToken: 't', expiresAtMs: 1_79
 const WISH = { jobId: 'job-a', attempt: 1, durationMs: 12 * HOUR_MS }
 /** What the token service lets a session last. */
 let secondsMax = 43_200
+/** How long a policy it takes. */
+let policyCharsMax = 2_048
 let asked: URLSearchParams[] = []
 let server: Server
 const before = { ...process.env }
@@ -34,6 +36,13 @@ beforeAll(async () => {
         response.writeHead(400)
         response.end(
           '<ErrorResponse><Error><Code>ValidationError</Code><Message>The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining.</Message></Error></ErrorResponse>',
+        )
+        return
+      }
+      if (form.get('Policy')!.length > policyCharsMax) {
+        response.writeHead(400)
+        response.end(
+          '<ErrorResponse><Error><Code>PackedPolicyTooLarge</Code><Message>Packed size is 104%.</Message></Error></ErrorResponse>',
         )
         return
       }
@@ -57,6 +66,7 @@ afterAll(async () => {
 })
 beforeEach(() => {
   secondsMax = 43_200
+  policyCharsMax = 2_048
   asked = []
 })
 
@@ -81,6 +91,15 @@ describe('a grant', () => {
     expect(asked.map((form) => form.get('DurationSeconds'))).toEqual(['43200', '3600', '3600'])
     secondsMax = 100
     await expect(granter.grant(WISH)).rejects.toThrow(/Let Crucible take on arn:aws:iam::1:role\/machines/)
+  })
+
+  it('is for the whole folder of its attempt if the token service takes no narrower policy', async () => {
+    const granter = openGranter(store, { roleArn: 'arn:aws:iam::1:role/machines' })!
+    await granter.grant(WISH)
+    expect(asked[0]!.get('Policy')).not.toContain('attempts/1/*"')
+    policyCharsMax = asked[0]!.get('Policy')!.length - 1
+    expect(await granter.grant(WISH)).toEqual(GRANT)
+    expect(asked[2]!.get('Policy')).toContain('attempts/1/*"')
   })
 
   it('comes from the keys of a user if there is no role', async () => {
@@ -108,8 +127,13 @@ describe('a grant', () => {
 
   it('has a policy that the token service takes, however long the names are', () => {
     const place = { bucket: 'b'.repeat(63), prefix: `${'p'.repeat(60)}/`, region: 'us-gov-west-1' }
-    const policy = JSON.stringify(grantPolicy(place, { jobId: 'j'.repeat(60), attempt: 100 }))
-    expect(policy.length).toBeLessThan(2_048)
+    const [policy] = grantPolicies(place, { jobId: 'j'.repeat(60), attempt: 100 })
+    expect(policy!.length).toBeLessThan(2_048)
+    const usual = { bucket: 'b'.repeat(40), prefix: `${'p'.repeat(20)}/` }
+    const [narrow, wide] = grantPolicies(usual, { jobId: 'j'.repeat(40), attempt: 100 })
+    expect(narrow!.length).toBeLessThan(2_048)
+    expect(narrow).not.toContain('attempts/100/*"')
+    expect(wide).toContain('attempts/100/*"')
     expect(policy).toContain('arn:aws-us-gov:s3:::')
   })
 
@@ -126,8 +150,7 @@ describe('a grant', () => {
   })
 
   it('has a policy that lets machines use the key of an encrypted bucket in AWS', () => {
-    const policyOf = (place: object) =>
-      JSON.stringify(grantPolicy({ bucket: 'b', prefix: '', ...place }, WISH))
+    const policyOf = (place: object) => grantPolicies({ bucket: 'b', prefix: '', ...place }, WISH)[0]
     expect(policyOf({ region: 'us-east-1' })).toContain('"kms:GenerateDataKey"')
     const endpoint = 'https://bucket.vpce-1a-2b.s3.eusc-de-east-1.vpce.amazonaws.eu'
     const inPrivate = policyOf({ region: 'eusc-de-east-1', endpoint })
