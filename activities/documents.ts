@@ -134,8 +134,14 @@ export class AttemptDocuments {
     const { jobId, attempt } = this.at
     const ended: (EndedMachine | undefined)[] = []
     for await (const { key } of this.store.list(layout.endedMachines(jobId, attempt)))
-      ended.push(await readDocument(this.store, key, parseEnded).catch(ignoreBadDocument))
+      ended.push(await readDocument(this.store, key, (text) => this.ofOwn(text)).catch(ignoreBadDocument))
     return ended.filter((one) => one !== undefined)
+  }
+
+  private ofOwn(text: string): EndedMachine {
+    const ended = parseEnded(text)
+    this.checkOwn(ended.handle)
+    return ended
   }
 
   private endedKey({ id }: MachineHandle): string {

@@ -104,7 +104,8 @@ export interface Backend {
 
   /**
    * Ends a resource with everything that runs on it. Absent is success; repeating it is always harmless. Returns when the provider has
-   * accepted it: `observe` reports when it is done.
+   * accepted it: `observe` reports when it is done. Throws `invalid` for a machine of another deployment, or of another attempt than the
+   * handle says.
    */
   terminate(resource: ResourceHandle, ctx: CallContext): Promise<void>
 

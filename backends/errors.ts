@@ -1,5 +1,6 @@
 import { CodedError } from '../core/errors'
 import type { Failure, FailureClass } from '../core/failure'
+import { isMachine, type ResourceHandle } from '../core/handle'
 
 /**
  * Error of a verb that cannot answer. Its class determines the next step (`core/failure.ts`): `throttled` and `transient` guarantee that
@@ -47,4 +48,13 @@ export function classified<Known extends Error>(
 /** A request that can never work. */
 export function invalid(message: string, hint: string): BackendError {
   return new BackendError({ class: 'invalid', message, hint })
+}
+
+/** Throws for a machine whose provider shows another attempt than its handle: a record can be forged. A lost tag shows none. */
+export function assertOfAttempt(resource: ResourceHandle, attemptId: string): void {
+  if (!isMachine(resource) || attemptId === '' || resource.attemptId === attemptId) return
+  throw invalid(
+    `machine ${resource.id} is of attempt ${attemptId}, not of ${resource.attemptId}`,
+    'Nothing was ended. Check who can write to the object store.',
+  )
 }

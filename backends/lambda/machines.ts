@@ -6,7 +6,7 @@ import type { Offer } from '../../core/offer'
 import type { Order } from '../../core/job/plan'
 import { DAY_MS, formatInstant, MINUTE_MS, SECOND_MS } from '../../core/time/time'
 import type { CallContext, FindContext } from '../backend'
-import { BackendError } from '../errors'
+import { assertOfAttempt, BackendError } from '../errors'
 import type { LambdaInstance } from './api'
 import { invalid, lambdaError } from './errors'
 import type { Host } from './host'
@@ -192,9 +192,10 @@ function observationOf({ status }: Pick<LambdaInstance, 'status'>): Observation 
 /** Ends a machine; no other resource of Crucible costs money. Only this ends its billing. */
 export async function terminate(
   host: Host,
-  { kind, id }: ResourceHandle,
+  resource: ResourceHandle,
   { signal }: CallContext,
 ): Promise<void> {
+  const { kind, id } = resource
   if (kind !== 'machine') return
   const { instances } = await host.instances(signal)
   const instance = instances.find((one) => one.id === id) ?? (await host.api.instance(id, signal))
@@ -206,6 +207,7 @@ export async function terminate(
       'End it by hand if you are sure that you own it.',
     )
   }
+  assertOfAttempt(resource, ownerOf(instance).attemptId)
   await host.api.terminate(id, signal).catch((error: unknown) => {
     throw notYet(lambdaError(error), instance)
   })

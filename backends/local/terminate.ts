@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { MachineHandle, ResourceHandle } from '../../core/handle'
 import type { CallContext } from '../backend'
-import { BackendError } from '../errors'
+import { assertOfAttempt, BackendError } from '../errors'
 import { endProcesses } from './end-processes'
 import { hasCode, invalid, localError } from './errors'
 import type { Host } from './host'
@@ -17,13 +17,15 @@ import {
 import { emptyDirectory, removeDirectory } from './remove'
 
 /** Ends a machine with everything that runs on it, and removes its directory. A tombstone remains for a month. */
-export async function terminate(host: Host, { kind, id }: ResourceHandle, ctx: CallContext): Promise<void> {
+export async function terminate(host: Host, resource: ResourceHandle, ctx: CallContext): Promise<void> {
+  const { kind, id } = resource
   if (kind !== 'machine') return
   await host
     .exclusive(id, ctx.signal, async () => {
       const [view] = await scan(host, [id])
       if (view === undefined) return
       assertOwned(view.machine, host.deps.deployment)
+      assertOfAttempt(resource, view.machine.owner.attemptId)
       if (view.hasDirectory) {
         const ended = await end(host, view, 'ended')
         // First, because the tombstone must fit even if the job filled the disk.

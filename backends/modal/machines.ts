@@ -9,6 +9,7 @@ import { DAY_MS, formatInstant } from '../../core/time/time'
 import type { CallContext, FindContext, LogPage } from '../backend'
 import type { Job, Listed } from './documents'
 import { orderTokenOf } from '../../core/queues'
+import { assertOfAttempt } from '../errors'
 import { invalid, launchFailure } from './errors'
 import type { Host } from './host'
 import { BACKEND } from './offers'
@@ -152,11 +153,13 @@ function causeOf(exitCode: number | undefined): Pick<Observation, 'cause' | 'det
 
 export async function terminate(
   host: Host,
-  { kind, id }: ResourceHandle,
+  resource: ResourceHandle,
   { signal }: CallContext,
 ): Promise<void> {
   const { api } = host
+  const { kind, id } = resource
   if (kind === 'volume') return api.deleteVolume(id, signal)
+  assertOfAttempt(resource, attemptOf(host, id))
   // A key with the deployment's name is ours; one of 0.1.0 may be another deployment's.
   const job = attemptOf(host, id) === id ? await api.job(id, signal) : undefined
   if (job !== undefined && !isOurs(host, job))

@@ -464,6 +464,14 @@ export function describeBackend(name: string, traits: Traits, makeHarness: () =>
         expect(await h.runningOf(handle.attemptId)).toBe(0)
       })
 
+      it('ends no machine of another attempt than its handle says', async () => {
+        const handle = await launch(await h.order())
+        const forged = { ...handle, attemptId: `${newJobId()}-1` }
+        await expect(backend.terminate(forged, patiently())).rejects.toMatchObject({ class: 'invalid' })
+        expect(stateOf(await observe(handle))).not.toBe('gone')
+        await backend.terminate(handle, patiently())
+      })
+
       it('takes absence for success and may be repeated for ever', async () => {
         await backend.terminate(handleTo(`${newJobId()}-1`), patiently())
         const handle = await launch(await h.order())

@@ -53,7 +53,7 @@ describe('every Region', () => {
         bucket: 'b',
       }
       const arns = [
-        grantPolicies({ bucket: 'b', prefix: '', region }, { jobId: 'j', attempt: 1 })[0],
+        grantPolicies({ bucket: 'b', prefix: '', region }, { jobId: 'j', attempt: 1 })[0]!,
         ...probesOf(WORKER_PERMISSIONS, facts).map(({ probe }) => probe.resource),
       ].flatMap((text) => text.match(/arn:[\w-]+:/g) ?? [])
       expect(new Set(arns)).toEqual(new Set([`arn:${id}:`]))

@@ -1,5 +1,6 @@
 import type { ResourceHandle } from '../../../core/handle'
 import type { CallContext } from '../../backend'
+import { assertOfAttempt } from '../../errors'
 import { hasCode, invalid } from '../errors'
 import type { Host } from '../host'
 import { isMachineId } from './machines'
@@ -11,25 +12,28 @@ import { ownerOf } from '../tags'
  */
 export async function terminate(
   host: Host,
-  { kind, id }: ResourceHandle,
+  resource: ResourceHandle,
   { signal }: CallContext,
 ): Promise<void> {
+  const { kind, id } = resource
   if (kind === 'volume') return deleteVolume(host, id, signal)
   if (kind === 'template') return deleteTemplate(host, id, signal)
   if (kind === 'spot-request') return cancelSpotRequest(host, id, signal)
-  if (kind === 'machine') return endMachine(host, { id }, { signal, isAbrupt: false })
+  if (kind === 'machine') return endMachine(host, resource, { signal, isAbrupt: false })
 }
 
 /** `isAbrupt`: without an operating-system shutdown, which would signal its processes. */
 export async function endMachine(
   host: Host,
-  { id }: Pick<ResourceHandle, 'id'>,
+  resource: ResourceHandle,
   { signal, isAbrupt }: CallContext & { isAbrupt: boolean },
 ): Promise<void> {
+  const { id } = resource
   if (!isMachineId(id)) return
   const [machine] = await host.api.machines.byId([id], signal)
   if (machine !== undefined) {
     assertOurs(host, `machine ${id}`, machine.tags)
+    assertOfAttempt(resource, ownerOf(machine.tags).attemptId)
     if (machine.state === 'terminated' || machine.state === 'shutting-down') return
   }
   try {

@@ -398,9 +398,10 @@ describe('the end of the machines', () => {
 
   it('comes to a machine that only the store knows', async () => {
     const launched = place.launched()
-    // The provider has lost its tag.
     const order = place.order()
     const handle = { ...launched.handle, attemptId: order.attemptId }
+    // The provider has lost its tag.
+    place.world.machine(handle.id)!.handle.attemptId = ''
     await place.store.put(layout.machine(order.jobId, 1), JSON.stringify(handle))
     expect((await settle({ ...inputOf({ order, handle }), handle: null })).handle).toEqual(handle)
     expect(place.lives()).toEqual(['gone'])

@@ -1,5 +1,5 @@
 import type { Backend, CallContext } from '../../../backends/backend'
-import { BackendError } from '../../../backends/errors'
+import { assertOfAttempt, BackendError } from '../../../backends/errors'
 import type { LaunchOutcome } from '../../../core/activities'
 import type { Observation } from '../../../core/observation'
 import { formatInstant, MINUTE_MS } from '../../../core/time/time'
@@ -87,13 +87,15 @@ export function createScriptedBackend(world: ScriptedWorld): Backend {
             return fault?.kind === 'lies-gone' ? gone : (world.known(id)?.observation() ?? gone)
           }),
       }),
-    terminate: ({ id }, ctx) =>
+    terminate: (resource, ctx) =>
       call({
         verb: 'terminate',
-        attemptIds: [world.machine(id)?.handle.attemptId ?? id],
+        attemptIds: [world.machine(resource.id)?.handle.attemptId ?? resource.id],
         ctx,
         effect: (fault) => {
-          if (fault?.kind !== 'ignored') world.machine(id)?.terminate()
+          const machine = world.machine(resource.id)
+          if (machine !== undefined) assertOfAttempt(resource, machine.handle.attemptId)
+          if (fault?.kind !== 'ignored') machine?.terminate()
         },
       }),
     list: (deployment, ctx) =>
