@@ -14,9 +14,16 @@ import { isInstant } from '../core/figures'
 import type { MachineHandle } from '../core/handle'
 import { attemptIdOf } from '../core/queues'
 import { parseBeat, parseClaim, parseDrain, parseLease, parseLimits, parseResult } from '../intake/documents'
-import { ignoreBadDocument, parserOf, putDocument, putDocumentIfAbsent, readDocument } from '../storage/json'
+import {
+  ignoreBadDocument,
+  isRecord,
+  parserOf,
+  putDocument,
+  putDocumentIfAbsent,
+  readDocument,
+} from '../storage/json'
 import { layout } from '../storage/layout'
-import { readBilling, readMachine, type AttemptKey } from '../storage/machines'
+import { isMachineRecord, readBilling, readMachine, type AttemptKey } from '../storage/machines'
 import type { ObjectStore } from '../storage/store'
 
 /** The documents of one attempt that the control plane writes or reads. */
@@ -248,7 +255,8 @@ export class AttemptDocuments {
 
 const parseEnded = parserOf<EndedMachine>(
   'the record of an ended machine',
-  ({ handle, endedAtMs }) => typeof handle?.id === 'string' && (endedAtMs === null || isInstant(endedAtMs)),
+  ({ handle, endedAtMs }) =>
+    isRecord(handle) && isMachineRecord(handle) && (endedAtMs === null || isInstant(endedAtMs)),
 )
 
 const parseOrder = parserOf<IssuedRunnerOrder>(

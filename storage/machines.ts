@@ -43,11 +43,13 @@ export async function readBillingStrictly(
   return readDocument(store, layout.billing(jobId, attempt), parseBilling)
 }
 
-const parseMachine = parserOf<MachineHandle>(
-  'the record of a machine',
-  ({ id, launchedAtMs, realised }) =>
-    typeof id === 'string' && isInstant(launchedAtMs) && isAmount(realised?.priceMicroUsdPerHour),
-)
+/** Whether a recorded handle is that of a machine, with what its bill needs. */
+export function isMachineRecord({ kind, id, launchedAtMs, realised }: Partial<MachineHandle>): boolean {
+  const isMachine = kind === 'machine' && typeof id === 'string'
+  return isMachine && isInstant(launchedAtMs) && isAmount(realised?.priceMicroUsdPerHour)
+}
+
+const parseMachine = parserOf<MachineHandle>('the record of a machine', isMachineRecord)
 const parseBilling = parserOf<Billing>(
   'the record of a billing',
   ({ fromAtMs }) => fromAtMs === null || isInstant(fromAtMs),

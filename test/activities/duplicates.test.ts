@@ -77,6 +77,19 @@ describe('the second machine that a provider made of an order', () => {
     expect(costMicroUsd).toBe(costOf(kept) + costOf(second))
   })
 
+  it('is what only a record of a machine of this attempt names', async () => {
+    const put = (name: string, handle: object): Promise<void> =>
+      place.store.put(
+        `jobs/${order.jobId}/attempts/1/ended/${name}.json`,
+        JSON.stringify({ handle, endedAtMs: null }),
+      )
+    await put('volume', { ...second, kind: 'volume' })
+    await put('other', { ...second, attemptId: 'job-b-1' })
+    await put('price', { ...second, realised: { ...second.realised, priceMicroUsdPerHour: -1 } })
+    await put('none', [])
+    expect(await documents().readEnded()).toEqual([])
+  })
+
   it('is billed if the attempt got no machine: both were ended', async () => {
     await place.store.put(`jobs/${order.jobId}/attempts/1/claim.json`, JSON.stringify({ machine: 'm-77' }))
     expect(await find()).toMatchObject({ kind: 'unsettled' })
