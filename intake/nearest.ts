@@ -1,10 +1,16 @@
+/** A longer word is not a misspelt one, and a comparison takes quadratic time. */
+const LETTERS_MAX = 100
+
 /** The candidate closest to a misspelt word, or `undefined` if none is close. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const folded = fold(word)
+  if (folded.length > LETTERS_MAX) return undefined
   // Largest number of typing errors: one in three letters is likely; more means another word.
   const slipsMax = Math.max(1, Math.floor(folded.length / 3))
   return candidates
-    .map((candidate) => ({ candidate, slips: distance(folded, fold(candidate)) }))
+    .map((candidate) => ({ candidate, letters: fold(candidate) }))
+    .filter(({ letters }) => Math.abs(letters.length - folded.length) <= slipsMax)
+    .map(({ candidate, letters }) => ({ candidate, slips: distance(folded, letters) }))
     .filter(({ slips }) => slips <= slipsMax)
     .sort((a, b) => a.slips - b.slips)[0]?.candidate
 }

@@ -19,6 +19,12 @@ describe('nearest', () => {
     expect(nearest(word, FIELDS)).toBe(meant)
   })
 
+  it('compares no text with thousands of letters', () => {
+    const path = 'a'.repeat(10_000)
+    expect(nearest(path, [`${path}b`])).toBeUndefined()
+    expect(nearest('name', [path, 'names'])).toBe('names')
+  })
+
   it('prefers the nearer of two', () => {
     expect(nearest('spot', ['slot', 'spots', 'spot'])).toBe('spot')
   })
