@@ -343,8 +343,8 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'job on EC2',
-    tries: "forge the control plane's documents",
-    keeps: "its grant is for the runner's",
+    tries: 'forge other documents',
+    keeps: 'a narrow grant',
     proof: { file: 'test/small-cloud/front.test.ts', tests: 'grants let a machine do' },
   },
   {
@@ -400,8 +400,8 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'any job',
-    tries: 'stall checkpoints with pipes or forged formats',
-    keeps: 'limits; files only',
+    tries: 'stall it with pipes, forged formats',
+    keeps: 'limits',
     proof: { python: 'test_formats' },
   },
   {
