@@ -14,7 +14,9 @@ import {
 } from '../core/messages'
 import { jobWorkflowId } from '../core/queues'
 import { SECOND_MS } from '../core/time/time'
+import { withoutEnd } from '../core/trim'
 import { isOpenStatus } from '../core/workflow-status'
+import { readDeployment } from '../storage/deployment'
 import { formatBackendChoice, type BackendChoice } from '../core/offer'
 import { stateInTemporal } from './attributes'
 import type { Context } from './context'
@@ -25,9 +27,12 @@ import type { JobView } from './job/job-view'
 import { readView } from './job/read-view'
 import { planThroughWorkers } from './job/plan'
 import { isAttemptOver } from './job/view'
+import { StoreReads } from './store-reads'
 
 /** A running worker answers quickly; after this time, the caller must check the answer later. */
 export const UPDATE_LIMIT_MS = 10 * SECOND_MS
+/** Limit on the time that a store without an answer delays a cancellation that is already sent. */
+const STORE_LIMIT_MS = 2 * SECOND_MS
 
 /**
  * Moves a running job, after a checkpoint, to the best other place, or to `to`. Throws `capacity` if the job could never run there, so that
@@ -113,7 +118,19 @@ export async function cancel(
     if (!isTemporals(error, 'WorkflowNotFoundError')) throw error
     if (hurried === undefined) throw gone(jobId, await recordedView(context, jobId))
   }
+  await noteOutage(context, jobId)
   return hurried ?? { message: 'Cancelling; the workload gets time to save.' }
+}
+
+/** A machine hears of a cancellation through the store, and its workflow ends it only once that is written. */
+async function noteOutage(context: Context, jobId: string): Promise<void> {
+  const reads = new StoreReads(STORE_LIMIT_MS)
+  await reads.tryRead(() => readDeployment(context.store)).catch((error: Error) => reads.fail(error))
+  if (reads.trouble === undefined) return
+  const why = withoutEnd(reads.trouble, '.')
+  context.note(
+    `The object store does not answer, so the machine of ${jobId} runs on until it does, or until its lease ends: ${why}.`,
+  )
 }
 
 /**
