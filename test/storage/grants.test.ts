@@ -138,7 +138,8 @@ describe('a grant', () => {
   })
 
   it('has a policy that lets machines use keys through S3 alone, and for their own bucket', () => {
-    const { Statement } = grantPolicy({ bucket: 'b', prefix: 'team/', region: 'us-east-1' }, WISH)
+    const [policy] = grantPolicies({ bucket: 'b', prefix: 'team/', region: 'us-east-1' }, WISH)
+    const { Statement } = JSON.parse(policy!) as { Statement: object[] }
     const ofKeys = Statement.filter((each) => JSON.stringify(each).includes('kms:'))
     const Condition = {
       StringLike: {
