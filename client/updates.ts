@@ -122,14 +122,14 @@ export async function cancel(
   return hurried ?? { message: 'Cancelling; the workload gets time to save.' }
 }
 
-/** A machine hears of a cancellation through the store, and its workflow ends it only once that is written. */
+/** A machine hears of a cancellation through the store; while that is away, its provider ends it after the window, and it saves nothing. */
 async function noteOutage(context: Context, jobId: string): Promise<void> {
   const reads = new StoreReads(STORE_LIMIT_MS)
   await reads.tryRead(() => readDeployment(context.store)).catch((error: Error) => reads.fail(error))
   if (reads.trouble === undefined) return
   const why = withoutEnd(reads.trouble, '.')
   context.note(
-    `The object store does not answer, so the machine of ${jobId} runs on until it does, or until its lease ends: ${why}.`,
+    `The object store does not answer, so the machine of ${jobId} cannot be asked to save, and is ended after its window: ${why}.`,
   )
 }
 

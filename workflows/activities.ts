@@ -57,6 +57,18 @@ export const orchestrator = {
   finishJob: document('complete the record and clean up').finishJob,
 }
 
+/** The request to save and stop, for which nothing waits any longer than this. */
+export function drainWithin(limitMs: number): Pick<OrchestratorActivities, 'drain'> {
+  return proxyActivities<Pick<OrchestratorActivities, 'drain'>>({
+    ...EFFECT,
+    taskQueue: ORCHESTRATOR_QUEUE,
+    startToCloseTimeout: '2 minutes',
+    scheduleToCloseTimeout: limitMs,
+    retry: RETRY,
+    summary: 'ask the machine to save and stop, in time',
+  })
+}
+
 /** Copying a checkpoint from another job: no time limit, and a retry continues where the last try stopped. */
 export const copying = proxyActivities<Pick<OrchestratorActivities, 'copyCheckpoint'>>({
   ...EFFECT,

@@ -17,7 +17,7 @@ import { newestCheckpoint } from '../../storage/checkpoints'
 import { deleteHandOvers } from '../../storage/hand-overs'
 import { ignoreBadDocument } from '../../storage/json'
 import { putOwnMemory } from '../../storage/own-memory'
-import type { ObjectStore } from '../../storage/store'
+import { StoreError, type ObjectStore } from '../../storage/store'
 import { CHECKPOINT_PARSERS } from '../../intake/documents'
 import { AttemptDocuments } from '../documents'
 import { withLastWords } from './diagnosis'
@@ -38,7 +38,7 @@ export async function settleAttempt(
 ): Promise<Settlement> {
   const { jobId, attempt } = input.order
   const documents = new AttemptDocuments(deps.store, { jobId, attempt }, deps.now)
-  await askToStop(documents, input)
+  await askToStop(documents, input).catch((error: unknown) => endWithoutStore(deps, input, { error, signal }))
   const known = input.handle ?? (await documents.readMachine()) ?? null
   try {
     const ending = new Ending(deps, input, { documents, signal })
@@ -80,6 +80,20 @@ async function askToStop(documents: AttemptDocuments, input: SettleInput): Promi
   // A drained machine has had its window, so the provider ends it at once.
   if (windowMs === 0) await documents.putDrain(drain)
   else await documents.shortenDrain(drain)
+}
+
+/**
+ * Ends the machine of a cancelled job that has had its window, through its provider, while the store is away: nothing else tells it to stop.
+ * Throws the store's error, so that the settlement is repeated until the store answers.
+ */
+async function endWithoutStore(
+  { backend }: Deps,
+  { handle, drainReason, windowMs }: SettleInput,
+  { error, signal }: { error: unknown; signal: AbortSignal },
+): Promise<never> {
+  if (error instanceof StoreError && drainReason === 'cancelled' && windowMs === 0 && handle !== null)
+    await backend.terminate(handle, { signal })
+  throw error
 }
 
 interface Facts {
@@ -233,9 +247,14 @@ function endOf(
     return { kind: 'failed', isLaunched: true, failure }
   }
   if (input.end !== null) return input.end
-  if (first !== undefined && last?.state === 'gone')
+  if (first !== undefined && last?.state === 'gone' && !isEndedByUs(input, last))
     return endFromLoss(last, { hasSpoken, ...timeOf(input, first) })
   return { kind: 'stopped', by: input.drainReason ?? 'superseded' }
+}
+
+/** Whether an earlier try of the settlement of a cancelled job has ended a machine, as far as its provider says. */
+function isEndedByUs({ drainReason }: SettleInput, { cause = 'unknown' }: Observation): boolean {
+  return drainReason === 'cancelled' && (cause === 'ended' || cause === 'unknown')
 }
 
 /** Returns whether a machine was only queued, and whether its time was up when it ended. */

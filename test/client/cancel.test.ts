@@ -21,13 +21,13 @@ beforeEach(async () => {
 afterEach(() => world.remove())
 
 describe('a cancellation', () => {
-  it('is sent while the store is away, and says that the machine runs on', async () => {
+  it('is sent while the store is away, and says that the machine cannot save', async () => {
     const note = jest.spyOn(world.context, 'note').mockReturnValue()
     await cancel(world.context, JOB)
     expect([cancelled, note.mock.calls]).toEqual([1, []])
     renameSync(join(world.folder, 'store'), join(world.folder, 'away'))
     await cancel(world.context, JOB)
     expect(cancelled).toBe(2)
-    expect(note.mock.calls).toEqual([[expect.stringMatching(/runs on until it does.*lease ends: .*missing/)]])
+    expect(note.mock.calls).toEqual([[expect.stringMatching(/cannot be asked to save, and is ended after its window: .*missing/)]])
   })
 })

@@ -21,6 +21,9 @@ let answer: { isOnRecord: boolean } | undefined
 /** Lengths of the timers, which fire once a test lets them. */
 let timers: number[]
 let isTimeUp: boolean
+/** Times within which a request must be written, and whether it cannot be. */
+let limits: number[]
+let isStoreAway: boolean
 /** Waits of an earlier test never end. */
 let testNumber = 0
 
@@ -44,8 +47,16 @@ jest.mock('@temporalio/workflow', () => ({
   defineSignal: (name: string) => name,
   setHandler: (name: string, handle: (argument: unknown) => void) => handlers.set(name, handle),
 }))
+const mockDrain = async ({ drain }: { drain: object }): Promise<void> => {
+  if (isStoreAway) throw new Error('the time for the activity is up')
+  written.push(drain)
+}
 jest.mock('../../workflows/activities', () => ({
-  orchestrator: { drain: async ({ drain }: { drain: object }) => void written.push(drain) },
+  orchestrator: { drain: mockDrain },
+  drainWithin: (limitMs: number) => {
+    limits.push(limitMs)
+    return { drain: mockDrain }
+  },
   pressing: () => ({
     drainMachine: async ({ drain, patienceMs }: { drain: object; patienceMs: number }) => {
       told.push({ ...drain, patienceMs })
@@ -66,6 +77,8 @@ beforeEach(() => {
   answer = undefined
   timers = []
   isTimeUp = false
+  limits = []
+  isStoreAway = false
 })
 
 const settled = async (): Promise<void> => {
@@ -90,6 +103,21 @@ describe('a request to save and stop', () => {
     expect(timers).toEqual([20_000 + powerOffMs + 2 * beatMs])
     isTimeUp = true
     expect(await end).toBeNull()
+  })
+
+  it('of a cancelled job is given up after its window and the power-off if the store does not take it', async () => {
+    isStoreAway = true
+    const { end, drain } = attemptOf()
+    drain({ reason: 'cancelled', windowMs: 20_000 })
+    expect(await end).toBeNull()
+    expect([limits, timers]).toEqual([[20_000 + powerOffMs], []])
+  })
+
+  it('of any other job waits for the store', async () => {
+    const { drain } = attemptOf()
+    drain({ reason: 'migrated', windowMs: 20_000 })
+    await settled()
+    expect([limits, written]).toEqual([[], [{ reason: 'migrated', windowMs: 20_000 }]])
   })
 
   it('that is shortened is written again with its number, and waited for anew', async () => {

@@ -15,6 +15,7 @@ jest.mock('../../workflows/activities', () => {
   return {
     orchestrator: activities(),
     pressing: activities,
+    drainWithin: activities,
     on: () => verbs,
     watching: activities,
     starting: (_: string, withinMs: number) => ({

@@ -183,6 +183,21 @@ describe('a store or a provider that is down', () => {
   )
 
   it.concurrent(
+    'keeps no machine of a cancelled job, whose end is on record once the store is back',
+    inWorld({ timing: { drainMs: 500, powerOffMs: 500 }, ...long }, async (deployment) => {
+      const job = await deployment.submit()
+      await running(job)
+      deployment.store.isDown = true
+      await job.cancel()
+      await eventually(() => deployment.world.machines.every(({ state }) => state === 'gone'))
+      expect(deployment.world.callsOf('terminate').length).toBeGreaterThan(0)
+      deployment.store.isDown = false
+      expect(await ended(job)).toMatchObject({ status: 'CANCELLED' })
+      expect((await statusOf(job)).attempts).toMatchObject([{ state: 'stopped', reason: 'cancelled' }])
+    }),
+  )
+
+  it.concurrent(
     'keeps a job from going on until its machine has certainly ended',
     inWorld({ behave: ({ attempt }) => (attempt === 1 ? { hangsAtStep: 15 } : {}) }, async (deployment) => {
       deployment.world.faults.add('terminate', { kind: 'ignored' }, { times: 5 })

@@ -4,7 +4,7 @@ import type { Drain, DrainRequest } from '../../core/job/drain'
 import type { MachineHandle } from '../../core/handle'
 import type { AttemptEnd } from '../../core/job/ledger'
 import { DRAIN_SIGNAL, EXTEND_SIGNAL, type AttemptInput, type ExtendRequest } from '../../core/messages'
-import { orchestrator, pressing } from '../activities'
+import { drainWithin, orchestrator, pressing } from '../activities'
 import type { AttemptPage } from './attempt-page'
 import { forever, foreverUntil, kept } from '../forever'
 
@@ -72,8 +72,7 @@ export async function obeyDrain(
     const beganMs = Date.now()
     const drain = { reason, windowMs, seq: seq > 1 ? seq : undefined }
     const isTold = await tellMachine(input, machine, { commands, drain })
-    if (!isTold)
-      await forever(() => orchestrator.drain({ jobId: order.jobId, attempt: order.attempt, drain }), page)
+    if (!isTold && !(await isWritten(input, page, drain))) return null
     const passedMs = isTold ? Date.now() - beganMs : 0
     // The runner reads the request at its next poll, and powers off at the end of the window.
     const obeysWithinMs = windowMs + timing.powerOffMs + 2 * timing.beatMs - passedMs
@@ -122,6 +121,28 @@ async function tellMachine(
     condition(isOver).then(() => ({ isOnRecord: commands.isClosed })),
   ])
   return told.isOnRecord
+}
+
+/**
+ * Writes the request for the runner, however long that takes. Returns false if a store that is away has not taken the request of a cancelled
+ * job within its window: the settlement then ends the machine through its provider.
+ */
+async function isWritten(
+  { order, timing }: AttemptInput,
+  page: AttemptPage,
+  drain: Omit<Drain, 'requestedAtMs'>,
+): Promise<boolean> {
+  const request = { jobId: order.jobId, attempt: order.attempt, drain }
+  if (drain.reason === 'cancelled') {
+    return drainWithin(drain.windowMs + timing.powerOffMs)
+      .drain(request)
+      .then(
+        () => true,
+        () => false,
+      )
+  }
+  await forever(() => orchestrator.drain(request), page)
+  return true
 }
 
 /** Time from reading the request to the beat that confirms it, over a slow line. */

@@ -362,7 +362,7 @@ describe('a look for an extension', () => {
     })
     desk.market.sell({ kind: 'extension', reservation: id, durationMs: DAY_MS, upfrontMicro: microUsd(9) })
     const realised = { reservationId: reservationId ?? id, priceMicroUsdPerHour: 0 }
-    const machine = { id: 'i-1', attemptId: 'job-a-1', launchedAtMs: START_MS, realised }
+    const machine = { kind: 'machine', id: 'i-1', attemptId: 'job-a-1', launchedAtMs: START_MS, realised }
     await putDocument(desk.store, layout.machine('job-a', 1), machine)
     const forecast = { startMs: 0, trainingMs: 4 * HOUR_MS }
     const launched = { expected: { costMicroUsd: 1, durationMs: 4 * HOUR_MS, forecast } }
