@@ -63,7 +63,7 @@ export async function obeyDrain(
   page: AttemptPage,
   { commands, machine }: { commands: AttemptCommands; machine: Machine },
 ): Promise<AttemptEnd | null> {
-  const { order, timing } = input
+  const { timing } = input
   await condition(() => commands.drain !== null || commands.isClosed)
   if (commands.drain === null) return new Promise(() => undefined)
   page.stopping(commands.drain.reason)
