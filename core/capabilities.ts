@@ -23,6 +23,10 @@ export interface BootTime {
   source: string
 }
 
+/** Keys of the job file that a backend may be unable to follow, by their last names. */
+export const OPTIONAL_KEYS = ['disk_throughput', 'disk_iops', 'shm', 'tags'] as const
+export type OptionalKey = (typeof OPTIONAL_KEYS)[number]
+
 /** What a backend can do, as data. */
 export interface Capabilities {
   capacityTypes: readonly CapacityType[]
@@ -55,6 +59,8 @@ export interface Capabilities {
   ends?: 'confirmed' | 'requested'
   /** Time from an accepted launch to the runner's start; if missing, the planner assumes a wide range. */
   boot?: BootTime
+  /** Keys that it cannot follow: `planner/plan/unmet-keys.ts` decides what becomes of its offers. Missing if it follows all. */
+  ignores?: readonly OptionalKey[]
   /** The provider's limits on calls; missing without any. */
   pace?: Pace
   /** Whether prices are read from the provider, from a table, or from the configuration. */

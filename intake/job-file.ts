@@ -99,7 +99,8 @@ export function readWritten(value: unknown, options: ReadOptions): { job: Job } 
   const read = readJob(value, options)
   const known = 'job' in read ? [] : read.faults
   const isKnown = ({ path }: Fault): boolean => known.some((one) => formatPath(one.path) === formatPath(path))
-  const faults = [...known, ...shellFaults(value).filter((fault) => !isKnown(fault))]
+  const written = [...shellFaults(value), ...('job' in read ? sharedMemoryFaults(read.job.spec) : [])]
+  const faults = [...known, ...written.filter((fault) => !isKnown(fault))]
   return faults.length === 0 ? read : { faults }
 }
 
@@ -121,6 +122,13 @@ export function readJob(value: unknown, options: ReadOptions): { job: Job } | { 
   const job = jobOf(parsed.data, options)
   const faults = [...deadlineFaults(job.spec, options.nowMs), ...relationFaults(job.spec)]
   return faults.length === 0 ? { job } : { faults }
+}
+
+/** Only containers have a size of shared memory. */
+function sharedMemoryFaults({ image, resources }: JobSpec): Fault[] {
+  if (image !== undefined || resources.shmGiB === undefined) return []
+  const message = 'is set without an image, and only containers have their own shared memory'
+  return [{ path: ['resources', 'shm'], message, remedy: 'add image, or remove it' }]
 }
 
 /** Whether a problem already says that this field is the command under another name. */

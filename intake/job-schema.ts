@@ -62,10 +62,10 @@ const resources = z.strictObject({
   disk: field(as.sizeRange, 'Disk space of the machine.', '200GB').optional(),
   disk_throughput: field(
     diskMibPerSecond,
-    'MiB/s of the disk on EC2 (default: as the job and the machine use it).',
+    'MiB/s of the disk, only on EC2 (default: as the job and the machine use it).',
     500,
   ).optional(),
-  disk_iops: field(diskIops, 'Operations per second of the disk on EC2.', 6_000).optional(),
+  disk_iops: field(diskIops, 'Operations per second of the disk, only on EC2.', 6_000).optional(),
   shm: field(as.size, 'Shared memory (`/dev/shm`) of the container.', '8GiB').optional(),
 })
 

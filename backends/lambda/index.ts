@@ -71,5 +71,6 @@ export function capabilitiesOf({
       launchesPerMinute,
     },
     price: 'live',
+    ignores: ['disk_throughput', 'disk_iops', 'tags'],
   }
 }

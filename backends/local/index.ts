@@ -59,5 +59,6 @@ export function capabilitiesOf({
     billsUntil: 'exit',
     boot: BOOT,
     price: 'configured',
+    ignores: ['disk_throughput', 'disk_iops'],
   }
 }

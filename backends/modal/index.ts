@@ -35,6 +35,7 @@ export const CAPABILITIES: Capabilities = {
   offersPerOrder: 'one',
   queues: true,
   price: 'live',
+  ignores: ['disk_throughput', 'disk_iops', 'shm', 'tags'],
 }
 
 /** Creates the backend over any implementation of the gateway. */

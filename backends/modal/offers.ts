@@ -18,6 +18,8 @@ const VCPUS_PER_CORE = 2
 /** The most of one Sandbox (same page). */
 const VCPUS_MAX = 128
 const MEMORY_GIB_MAX = 336
+/** The disk quota of every container; Sandboxes have no parameter for another one. */
+const DISK_GIB = 512
 const MIB_PER_GIB = 1024
 /** Default machine, and the least addition for each GPU: Modal bills the reservation. */
 const LEAST = { cpus: 2, memoryGiB: 4 }
@@ -106,6 +108,7 @@ function shapeOf({ gpu, count }: Kind, { cpus, memoryGiB }: ResourceRequest): Ma
   return {
     cpus: size(cpus, usual('cpus'), VCPUS_MAX),
     memoryGiB: size(memoryGiB, usual('memoryGiB'), MEMORY_GIB_MAX),
+    diskGiB: DISK_GIB,
     gpus: count,
     ...(gpu === undefined ? {} : { accelerator: gpu.accelerator, gpuMemoryGiB: gpu.memoryGiB }),
   }

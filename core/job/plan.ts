@@ -39,6 +39,8 @@ export const REJECTION_CODES = [
   'gpu-memory',
   'accelerator',
   'image',
+  /** A key of the job that the backend cannot follow (`Capabilities.ignores`). */
+  'unsupported',
   /** The target of a migration. */
   'target',
   /**

@@ -42,6 +42,12 @@ const KINDS: Readonly<Record<RejectionCode, Kind>> = {
   },
   accelerator: { of: 'with other GPU models', hasDetail: true, change: 'extend `accelerators`' },
   image: { of: 'on backends that run no container images', change: 'leave out `image`' },
+  unsupported: {
+    of: 'on backends that cannot follow a key of the job',
+    hasDetail: true,
+    isEachApart: true,
+    change: 'leave out the key',
+  },
   target: { of: 'not at the requested target of the migration' },
   'kept-for-gpus': { of: 'in reservations with GPUs, for a job without GPUs', hasDetail: true },
   reservation: {

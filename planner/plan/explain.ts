@@ -24,6 +24,7 @@ import type { Forecasted } from '../forecast/forecast'
 import { chancesInWords, rangeInWords } from '../forecast/words'
 import { runLimitInWords } from './run-limit'
 import { transferReasons } from './transfer'
+import { unmetRisks } from './unmet-keys'
 import { speedInWords, unknownSpeedInWords, type WorkTerms } from './work'
 
 /** A static price older than this is reported as old. */
@@ -141,6 +142,7 @@ export function risksOf(
     risks.push("the launch may wait in the provider's queue, which costs nothing")
   if (at.capabilities.imageRunner === 'provider' && spec.imageLogin !== undefined)
     risks.push('its provider runs the image with its own registry login, so `image_login` is not used')
+  risks.push(...unmetRisks(spec, at.capabilities))
   // Availability is unknown, unless it is a reservation, which reports its free places.
   if (offer.availability === 'unknown' && offer.reservation === undefined)
     risks.push('availability is unknown until launch')

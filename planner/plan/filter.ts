@@ -27,6 +27,7 @@ import type { Forecasted } from '../forecast/forecast'
 import { notFor, notYetFor } from './held'
 import type { PlanRequest } from './request'
 import { tooLongToRun } from './run-limit'
+import { whyUnmet } from './unmet-keys'
 
 /** Why an offer cannot run the job, or `undefined` if it can. Permanent reasons come first. `forecast` is asked only if it matters. */
 export function reject(
@@ -223,6 +224,8 @@ function notAble(offer: Offer, capabilities: Capabilities, request: PlanRequest)
   if (request.spec.image !== undefined && capabilities.imageRunner === 'none') {
     return against('image', `${offer.backend} runs no container images`)
   }
+  const unmet = against('unsupported', whyUnmet(request.spec, capabilities))
+  if (unmet !== undefined) return unmet
   const { remainingMicroUsd, spec } = request
   const isBilledOn = capabilities.billsUntil === 'terminate' && remainingMicroUsd !== undefined
   if (isBilledOn && !accepts(spec, 'billed-until-terminated')) {

@@ -2,6 +2,12 @@ import { describe, expect, it, jest } from '@jest/globals'
 import { complaints, parsed, problems } from './reading'
 
 describe('what is wrong in a job file', () => {
+  it('names shared memory without a container that has it', () => {
+    expect(complaints('run: a\nresources: { shm: 8GB }')).toEqual([
+      '2:19: resources.shm is set without an image, and only containers have their own shared memory. Add image, or remove it.',
+    ])
+  })
+
   it('is reported all at once, each with its place and what to write instead', () => {
     const text = `name: Char_LM
 command: python

@@ -31,6 +31,7 @@ const all = fields(schema)
 
 /** What a field means only together with others. */
 const BESIDE: Readonly<Record<string, object>> = {
+  'resources.shm': { image: 'x' },
   image_login: { image: 'x', image_login: { username: 'x', password: 'X' } },
 }
 
@@ -124,11 +125,14 @@ describe("the job file's JSON Schema", () => {
         >
         const command = path[0] === 'run' || path[0] === 'script' ? {} : { run: 'x' }
         const nowMs = Date.UTC(2026, 10, 21)
-        const read = parseJobObject(merged({ ...command, ...BESIDE[path[0]!] }, nested), {
-          nowMs,
-          defaultName: 'x',
-          flagOf: () => undefined,
-        })
+        const read = parseJobObject(
+          merged({ ...command, ...(BESIDE[path.join('.')] ?? BESIDE[path[0]!]) }, nested),
+          {
+            nowMs,
+            defaultName: 'x',
+            flagOf: () => undefined,
+          },
+        )
         expect(read).toEqual({ job: expect.any(Object) })
       }
     },

@@ -268,6 +268,7 @@ describe('the relaxations of a plan', () => {
   it('can change every wish that is a reason for a rejection', () => {
     const fixed = [
       'image',
+      'unsupported',
       'target',
       'kept-for-gpus',
       'reservation',

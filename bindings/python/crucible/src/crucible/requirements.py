@@ -35,9 +35,9 @@ class Requirements:
         cpus: CPU cores, at least.
         memory: Memory of the machine, at least.
         disk: Disk space, at least.
-        disk_throughput: MiB/s of the disk on EC2.
-        disk_iops: Operations per second of the disk on EC2.
-        shm: Shared memory of the container.
+        disk_throughput: MiB/s of the disk, only on EC2.
+        disk_iops: Operations per second of the disk, only on EC2.
+        shm: Shared memory of the container (with ``image``).
         duration: Estimate of the whole training: ``"6h"``, ``"6h on A100"``, or a `timedelta`.
         duration_hours_estimated: The same in hours (``duration``).
         work_family: Kind of training, such as ``transformer``.
