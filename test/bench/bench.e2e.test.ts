@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => at.close())
 
 /** Those that start a small cloud: a process has one at a time. */
-const CLOUD_PARTS = ['recovery', 'queue']
+const CLOUD_PARTS = ['recovery', 'queue', 'disks']
 
 async function checkFigures(name: string): Promise<void> {
   const measures = await measure(name, at, { sizes: sizesOf('tiny'), limitMs: 240_000 })

@@ -2,6 +2,7 @@ import { patient } from '../support/patience'
 import type { TestConnection } from '../support/temporal'
 import { checkpoint } from './checkpoint'
 import { coldStart } from './cold-start'
+import { disks } from './disks'
 import { endings } from './endings'
 import { fleet } from './fleet'
 import { forecast } from './forecast/measures'
@@ -20,6 +21,7 @@ export const SIZES = {
   fleet: { default: 2_000, tiny: 3, means: 'fleet: jobs that run at once' },
   quiet: { default: 60, tiny: 1, means: 'fleet: seconds for which they are measured' },
   mib: { default: 2_048, tiny: 1, means: 'checkpoint: size of the file' },
+  disk: { default: 256, tiny: 2, means: 'disks: MiB of the checkpoint, a twentieth of its size' },
   recoveries: { default: 10, tiny: 1, means: 'recovery: losses of each kind' },
   boot: { default: 9_000, tiny: 300, means: 'recovery: milliseconds that the provider takes for a machine' },
   queue: { default: 50, tiny: 2, means: 'queue: short jobs' },
@@ -38,6 +40,7 @@ export const PARTS: Readonly<Record<string, Part>> = {
   'cold-start': (at, { rounds }) => coldStart(at, rounds),
   fleet: (at, sizes) => fleet(at, sizes.fleet, sizes.quiet),
   checkpoint: (_, { mib }) => checkpoint(mib),
+  disks: (at, { disk }) => disks(at, disk),
   recovery: (at, { recoveries, boot }) => recovery(at, recoveries, boot),
   queue: (at, sizes) => queue(at, sizes.queue, sizes.each),
   endings: (at, sizes) => endings(at, sizes.endings, sizes.stop),

@@ -132,6 +132,10 @@ export class CloudMachine implements Machine {
     this.listeners.push(listener)
   }
 
+  owns(): boolean {
+    return false
+  }
+
   async console(): Promise<string> {
     return ''
   }

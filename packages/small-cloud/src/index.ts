@@ -1,12 +1,14 @@
 /** A small cloud that speaks AWS's wire protocols on loopback. */
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { assemble, type Assembly } from './assemble'
 import { WallClock, type Clock } from './clock'
 import type { AccountSummary } from './account'
 import type { InstanceSummary } from './control'
 import type { ReservationSummary } from './ec2/reservation-control'
+import { Wires } from './ec2/wires'
 import type { Journal } from './journal'
 import type { Machine, MachineSpec } from './machines/machine'
 import type { StartFront } from './store-front'
@@ -139,7 +141,9 @@ async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: Clo
   addresses.services = endpoint
   const region = [...world.regions.keys()][0]!
   const { account, ahead: aheadMs } = world
-  const front = { port: storePort, region, account, identities, faults, clock, aheadMs }
+  const wires = new Wires(world, () => ec2.instances())
+  const limitsOf = world.throughput === undefined ? undefined : (client: Socket) => wires.limitsOf(client)
+  const front = { port: storePort, region, account, identities, faults, clock, aheadMs, limitsOf }
   const store = await startFront?.(front).catch(async (error: unknown) => {
     await server.close()
     throw error

@@ -3,8 +3,10 @@
  * it the requests signed for S3, and ends it.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Clock } from './clock'
 import type { Identities } from './identity/identities'
+import type { Limits } from './s3/pace'
 import type { Faults } from './world/faults'
 
 export interface StoreFrontOptions {
@@ -18,6 +20,8 @@ export interface StoreFrontOptions {
   /** Rules whose `where.service` is `s3`. */
   faults: Faults
   clock: Clock
+  /** The limits of a client's connection; missing where no machine has a throughput. */
+  limitsOf?: ((client: Socket) => Limits | undefined) | undefined
   /** How far the clock on the wire is ahead of this host's clock. */
   aheadMs: number
 }

@@ -47,6 +47,10 @@ export class PaperMachine implements Machine {
     this.listener = listener
   }
 
+  owns(): boolean {
+    return false
+  }
+
   async console(): Promise<string> {
     return `console of ${this.id}\n`
   }

@@ -98,6 +98,7 @@ function usageClasses({ name }: MachineType): string[] {
 
 function typeWords(type: MachineType) {
   const { name, vcpus, memoryGiB, architecture, accelerator, networkCards, hasEfa, ebs, localDisks } = type
+  const performance = networkWords(type)
   const isNeuron = accelerator?.manufacturer === 'AWS'
   return {
     instanceType: name,
@@ -124,7 +125,9 @@ function typeWords(type: MachineType) {
       nvmeSupport: 'required',
     },
     networkInfo: {
+      networkPerformance: performance?.words,
       maximumNetworkCards: networkCards,
+      networkCards: performance?.cards,
       defaultNetworkCardIndex: 0,
       enaSupport: 'required',
       efaSupported: hasEfa,
@@ -160,6 +163,21 @@ function ebsWords({ mbPerSecond: [baseline, most], iops: [baselineIops, maximumI
     maximumThroughputInMBps: most,
     maximumIops,
   }
+}
+
+function networkWords({ networkCards, networkGbps }: MachineType) {
+  if (networkGbps === undefined) return undefined
+  const [baselineBandwidthInGbps, peakBandwidthInGbps] = networkGbps
+  const isBurst = baselineBandwidthInGbps < peakBandwidthInGbps
+  const networkPerformance = `${isBurst ? 'Up to ' : ''}${peakBandwidthInGbps} Gigabit`
+  const cards = Array.from({ length: networkCards }, (_, networkCardIndex) => ({
+    networkCardIndex,
+    networkPerformance,
+    baselineBandwidthInGbps,
+    peakBandwidthInGbps,
+  }))
+  const words = networkCards === 1 ? networkPerformance : `${networkCards}x ${networkPerformance}`
+  return { words, cards }
 }
 
 type Ebs = NonNullable<MachineType['ebs']>

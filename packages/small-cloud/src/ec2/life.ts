@@ -12,6 +12,9 @@ import { isAlive, stateOf, type Instance, type InstanceState, type Reason, type 
 import type { PowerSupply } from './power'
 import { BLOCK_ENDED, HARDWARE, NO_KEY, SELF_INITIATED, SPOT_TERMINATION, USER_INITIATED } from './reasons'
 
+/** Machines with less memory register as soon as small ones. */
+const REGISTERS_SOON_GIB = 256
+
 export interface LifeParts {
   world: World
   clock: Clock
@@ -147,7 +150,8 @@ export class Life implements Lifecycle {
       poweredOff: () => this.poweredOff(instance),
       booted: () => {
         if (hasNoAgent || !power.canReachServices(instance)) return
-        clock.after(this.draw('register'), () => {
+        const largeGiB = Math.max(0, instance.type.memoryGiB - REGISTERS_SOON_GIB)
+        clock.after(this.draw('register') + largeGiB * this.draw('registerPerGiB'), () => {
           if (isWanted() && !instance.isImpaired) this.onAgent(instance)
         })
       },

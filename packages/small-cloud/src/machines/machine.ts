@@ -96,6 +96,8 @@ export interface Machine {
   kill(): Promise<void>
   /** Called once, when the machine has powered itself off or by its power button; not after `kill`. */
   onPowerOff(listener: (how: PowerOff) => void): void
+  /** Whether a process of this host belongs to the machine; Linux only. */
+  owns(pid: number): boolean
   /** Returns the serial console so far: the boot, and the output of user data. */
   console(): Promise<string>
 }

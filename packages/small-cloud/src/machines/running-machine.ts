@@ -65,7 +65,7 @@ export class RunningMachine implements Machine {
     this.id = spec.id
     this.metadata = new MetadataService(spec.metadata, spec.userData, {
       hopLimit: spec.hopLimit,
-      isOwn: (pid) => this.enclosure?.owns(pid) === true,
+      isOwn: (pid) => this.owns(pid),
     })
     this.control = new Control((call) => this.answer(call))
     this.shutdown = new Shutdown(() => void this.shutDown())
@@ -116,6 +116,10 @@ export class RunningMachine implements Machine {
 
   onPowerOff(listener: (how: PowerOff) => void): void {
     this.listeners.push(listener)
+  }
+
+  owns(pid: number): boolean {
+    return this.enclosure?.owns(pid) === true
   }
 
   async console(): Promise<string> {

@@ -26,6 +26,7 @@ import {
   withoutConditions,
   type Operation,
 } from './operation'
+import { paceConnections } from './pace'
 import { answerProblem, problemOf, StoreProblem } from './problems'
 import { Upstream, type UpstreamOptions } from './upstream'
 
@@ -57,6 +58,7 @@ class Front implements Omit<StoreFront, 'ended'> {
     this.upstream = new Upstream(options.upstream)
     this.buckets = new Buckets(options.bucketsFile, options.region)
     this.server = createServer((request, response) => this.handle(request, response))
+    if (options.limitsOf !== undefined) paceConnections(this.server, options.limitsOf)
   }
 
   get endpoint(): string {

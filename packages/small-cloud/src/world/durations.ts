@@ -40,6 +40,10 @@ export const DURATIONS = {
   boot: [300, 600],
   /** Time from the start of user data until the SSM agent is registered. In EC2 about 30 to 120 s. */
   register: [300, 600],
+  /**
+   * What each GiB of memory above 256 adds to it, because firmware checks the memory of large machines first. In EC2 about 130 to 370 ms.
+   */
+  registerPerGiB: [0, 0],
   /** Time from sending a command until the agent receives it. */
   delivery: [50, 150],
   /** Duration of `shutting-down`. In EC2 about 10 to 60 s. */

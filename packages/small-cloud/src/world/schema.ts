@@ -153,6 +153,11 @@ export const worldSchema = z.strictObject({
   types: z.record(z.string(), machineType).default({}),
   /** Whether machines show the local disks of their type, on hosts with namespaces. */
   localDisks: z.boolean().default(false),
+  /**
+   * The share of their true speed at which machines exchange data with the object store: that of the root disk, of the type's link to its
+   * disks, and of its network. Unlimited when missing.
+   */
+  throughput: z.number().positive().optional(),
   /** The offered types, if not all. A type that is listed for zones is not offered in the others. */
   offered: z.record(z.string(), z.array(zoneName)).default({}),
   prices: z.array(price.refine(ofPrice.check, ofPrice.words)).default([]),

@@ -1,8 +1,10 @@
 import { z } from 'zod'
 
 const limits = z.tuple([z.number().positive(), z.number().positive()])
-/** The disks of a type, in the catalog and in worlds. */
+/** What a type reads and writes, in the catalog and in worlds. */
 export const typeDisks = {
   ebs: z.strictObject({ mbPerSecond: limits, iops: limits }).optional(),
+  /** Baseline and peak of a network card. */
+  networkGbps: limits.optional(),
   localDisks: z.strictObject({ count: z.int().positive(), sizeGb: z.int().positive() }).optional(),
 }

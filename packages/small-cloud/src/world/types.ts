@@ -19,6 +19,8 @@ export interface MachineType {
   quota: QuotaFamily
   /** Most that the type exchanges with its EBS disks, always and for half an hour a day; missing where the cloud does not say. */
   ebs?: { mbPerSecond: [number, number]; iops: [number, number] }
+  /** Gbit/s of a network card, always and for a while; missing where the cloud does not say. */
+  networkGbps?: [number, number]
   /** NVMe disks of the machine itself, whose content ends with it. */
   localDisks?: { count: number; sizeGb: number }
 }
@@ -58,16 +60,23 @@ export function machineTypes(plan: WorldPlan): Map<string, MachineType> {
   return types
 }
 
-function withoutUndefined({ accelerator: device, ebs, localDisks, ...type }: Given): MachineType {
+function withoutUndefined({
+  accelerator: device,
+  ebs,
+  networkGbps,
+  localDisks,
+  ...type
+}: Given): MachineType {
   return {
     ...type,
     ...(device === undefined ? {} : { accelerator: device }),
     ...(ebs === undefined ? {} : { ebs }),
+    ...(networkGbps === undefined ? {} : { networkGbps }),
     ...(localDisks === undefined ? {} : { localDisks }),
   }
 }
 
-type Optional = 'accelerator' | 'ebs' | 'localDisks'
+type Optional = 'accelerator' | 'ebs' | 'networkGbps' | 'localDisks'
 type Given = Omit<MachineType, Optional> & { [Name in Optional]?: MachineType[Name] | undefined }
 
 function quotaFamily(name: string): QuotaFamily {
