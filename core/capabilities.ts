@@ -19,6 +19,8 @@ export interface BootTime {
   lowMs: number
   middleMs: number
   highMs: number
+  /** What each GiB of memory of a machine adds above a limit; missing where large machines boot as fast as small ones. */
+  perGiB?: { aboveGiB: number; lowMs: number; middleMs: number; highMs: number }
   /** Dated source of the figures, for people. */
   source: string
 }

@@ -16,7 +16,7 @@ import { createTransfers } from './market/transfer'
 import { acrossRegions } from './regions'
 import { createReserving } from './reserving'
 import type * as Sdk from './sdk/index'
-import { start } from './machine/start'
+import { REGISTERS_SOON_GIB, start } from './machine/start'
 import { createStoreRegion } from './store-region'
 import { endMachine, terminate } from './machine/terminate'
 import { MINUTE_MS } from '../../core/time/time'
@@ -25,6 +25,8 @@ const BOOT = {
   lowMs: MINUTE_MS,
   middleMs: 1.75 * MINUTE_MS,
   highMs: 4 * MINUTE_MS,
+  // 2 TiB register after five to fifteen minutes.
+  perGiB: { aboveGiB: REGISTERS_SOON_GIB, lowMs: 130, middleMs: 250, highMs: 370 },
   source: 'general experience with EC2, 1 to 3 minutes until the agent answers, November 2026',
 }
 

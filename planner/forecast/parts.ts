@@ -10,7 +10,7 @@ import {
   BOOT,
   IMAGE_PULL,
   LAUNCH_WAIT,
-  NEAR_READ_BYTES_PER_SECOND,
+  NEAR_BYTES_PER_SECOND,
   OLD_PRICE,
   QUEUE_WAIT,
   RELAUNCH_WAIT,
@@ -83,7 +83,7 @@ export function partsOf(
   return {
     wait: capabilities.queues === true ? QUEUE_WAIT : LAUNCH_WAIT,
     waitAgain: RELAUNCH_WAIT,
-    boot: bootOf(capabilities),
+    boot: bootOf(offer, capabilities),
     image: spec.image !== undefined && capabilities.imageRunner === 'runner' ? IMAGE_PULL : NONE,
     setup: spec.setup === undefined ? NONE : SET_UP,
     fetch: fetchOf(offer, request),
@@ -103,18 +103,28 @@ export function partsOf(
   }
 }
 
-function bootOf({ boot }: Capabilities): Range {
+function bootOf({ shape }: Offer, { boot }: Capabilities): Range {
   if (boot === undefined) return BOOT
-  let range = BOOTS.get(boot)
+  const { lowMs, middleMs, highMs, perGiB, source } = boot
+  const gib = perGiB === undefined ? 0 : Math.max(0, shape.memoryGiB - perGiB.aboveGiB)
+  const ranges = BOOTS.get(boot) ?? new Map<number, Range>()
+  BOOTS.set(boot, ranges)
+  let range = ranges.get(gib)
   if (range === undefined) {
-    const { lowMs: low, middleMs: middle, highMs: high, source } = boot
-    BOOTS.set(boot, (range = { low, middle, high, source }))
+    const longer = (ms: number, more = 0): number => ms + gib * more
+    range = {
+      low: longer(lowMs, perGiB?.lowMs),
+      middle: longer(middleMs, perGiB?.middleMs),
+      high: longer(highMs, perGiB?.highMs),
+      source: gib === 0 ? source : `${source}; more for its ${Math.round(shape.memoryGiB)} GiB of memory`,
+    }
+    ranges.set(gib, range)
   }
   return range
 }
 
-/** Ranges of boot times, one object for all offers of a backend, so that its values are computed once. */
-const BOOTS = new WeakMap<BootTime, Range>()
+/** Ranges of boot times, one object for all equal ones of a backend, so that its values are computed once. */
+const BOOTS = new WeakMap<BootTime, Map<number, Range>>()
 
 /** Returns the speed as a factor on the training time. */
 function speedOf({ ms, fastMs, slowMs, speed, reference }: Work): Range {
@@ -142,16 +152,16 @@ function fetchOf(offer: Offer, request: PlanRequest): Range {
   const far = inputTrafficOf(offer, request, 1)
   const nearBytes = sizes.reduce<number>((sum, each) => sum + (each ?? 0), 0) - far.bytes
   const ms =
-    readMs(bundleBytes, offer, offer.transfer?.bytesPerSecond) +
-    readMs(nearBytes, offer) +
-    readMs(far.bytes, offer, far.bytesPerSecond)
+    movingMs(bundleBytes, offer, offer.transfer?.bytesPerSecond) +
+    movingMs(nearBytes, offer) +
+    movingMs(far.bytes, offer, far.bytesPerSecond)
   return spreadOf(ms, 'the sizes of code and inputs')
 }
 
 function restoreOf(offer: Offer, spec: JobSpec, saving: Saving | undefined): Range {
   if (!isResumable(spec)) return NONE
   if (saving === undefined) return UNKNOWN_RESTORE
-  const ms = readMs(saving.restoredBytes, offer, offer.transfer?.bytesPerSecond)
+  const ms = movingMs(saving.restoredBytes, offer, offer.transfer?.bytesPerSecond)
   return spreadOf(ms, 'the size of a checkpoint')
 }
 
@@ -167,10 +177,13 @@ function writingOf({ spec, savedBefore }: PlanRequest, saving: Saving | undefine
 }
 
 /** The last checkpoint is uploaded before the machine is off. */
-function stopOf({ transfer }: Offer, saving: Saving | undefined): Range {
+function stopOf(offer: Offer, saving: Saving | undefined): Range {
   if (saving === undefined) return STOP
-  const uploadMs =
-    transfer === undefined ? saving.durationMs : transferMs(saving.sizeBytes, transfer.bytesPerSecond)
+  const { transfer } = offer
+  const isMeasured = transfer === undefined && saving.isMeasured
+  const uploadMs = isMeasured
+    ? saving.durationMs
+    : movingMs(saving.sizeBytes, offer, transfer?.bytesPerSecond)
   const upload = spread(uploadMs, TRANSFER_SPREAD)
   const { low, middle, high, source } = STOP
   return { low: low + upload.low, middle: middle + upload.middle, high: high + upload.high, source }
@@ -186,14 +199,14 @@ function transferMs(bytes: number, bytesPerSecond = ASSUMED_UPLOAD_BYTES_PER_SEC
   return (bytes / bytesPerSecond) * SECOND_MS
 }
 
-/** Time to read data of a store onto the disk of a machine: as fast as both can. A disk of unknown speed is not the slower one. */
-function readMs(
+/** Time to move data between a store and the disk of a machine: as fast as both can. A disk of unknown speed is not the slower one. */
+function movingMs(
   bytes: number,
   { shape: { diskMibPerSecond } }: Offer,
   farBytesPerSecond: number | undefined = undefined,
 ): number {
   if (diskMibPerSecond === undefined) return transferMs(bytes, farBytesPerSecond)
-  const storeBytesPerSecond = farBytesPerSecond ?? NEAR_READ_BYTES_PER_SECOND
+  const storeBytesPerSecond = farBytesPerSecond ?? NEAR_BYTES_PER_SECOND
   return transferMs(bytes, Math.min(storeBytesPerSecond, diskMibPerSecond * BYTES_PER_MIB))
 }
 

@@ -22,8 +22,8 @@ const PREPARED_MS = HOUR_MS
 const MIB_PER_GIB = 1024
 /** Nine more minutes for 2 TiB, whose machines register after five to fifteen minutes. */
 const REGISTER_MS_PER_GIB = 300
-/** Machines with less memory register as soon as small ones. */
-const REGISTERS_SOON_GIB = 256
+/** Machines with less memory, in GiB, register as soon as small ones. */
+export const REGISTERS_SOON_GIB = 256
 
 /** Share of the elapsed time after which a machine is asked again, so that it never waits much longer than it already has. */
 const ASKED_AGAIN_PART = 1 / 4

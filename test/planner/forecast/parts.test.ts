@@ -43,6 +43,8 @@ const aged = (kind: 'static' | 'live', ms: number): Partial<Offer> => ({
 const way = { storeRegion: 'x', upMicroUsdPerGb: 0, downMicroUsdPerGb: 0, bytesPerSecond: 1e6 }
 const saved = { checkpoint: { directory: 'c', sizeBytes: 1e9 } }
 
+const BOOT = { lowMs: 1_000, middleMs: 2_000, highMs: 3_000, source: 'x' }
+
 describe('a part of a forecast', () => {
   it.each<[string, keyof Parts, Given, number[]]>([
     ['waits for the answer to a launch', 'wait', {}, [2_000, 5_000, 60_000]],
@@ -60,6 +62,21 @@ describe('a part of a forecast', () => {
       { spec: { image: 'pytorch' }, capabilities: { imageRunner: 'provider' } },
       [0, 0, 0],
     ],
+    [
+      'boots a machine with much memory for longer',
+      'boot',
+      {
+        capabilities: { boot: { ...BOOT, perGiB: { aboveGiB: 256, lowMs: 1, middleMs: 2, highMs: 3 } } },
+        offer: { shape: { ...SHAPE, memoryGiB: 1_256 } },
+      },
+      [2_000, 4_000, 6_000],
+    ],
+    [
+      'boots a machine with little memory as fast as any',
+      'boot',
+      { capabilities: { boot: { ...BOOT, perGiB: { aboveGiB: 256, lowMs: 1, middleMs: 2, highMs: 3 } } } },
+      [1_000, 2_000, 3_000],
+    ],
     ['sets up', 'setup', { spec: { setup: 'pip install x' } }, [5_000, 60_000, 480_000]],
     ['does not set up without a command', 'setup', {}, [0, 0, 0]],
     ['fetches nothing for a job without code, data or a checkpoint', 'fetch', {}, [0, 0, 0]],
@@ -74,7 +91,7 @@ describe('a part of a forecast', () => {
     [
       'fetches its code as fast as a store, onto a disk that is faster',
       'fetch',
-      { bundleBytes: 8 * MEBIBYTES_100, offer: { shape: { ...SHAPE, diskMibPerSecond: 1_000 } } },
+      { bundleBytes: 16 * MEBIBYTES_100, offer: { shape: { ...SHAPE, diskMibPerSecond: 1_000 } } },
       [800, 2_000, 5_000],
     ],
     [
@@ -199,6 +216,15 @@ describe('a part of a forecast', () => {
       'stops after the last upload',
       'stop',
       { spec: { checkpoint: { directory: 'c', sizeBytes: MEBIBYTES_100 } } },
+      [2_400, 11_000, 92_500],
+    ],
+    [
+      'stops after the last upload, which is as fast as its disk',
+      'stop',
+      {
+        spec: { checkpoint: { directory: 'c', sizeBytes: 5 * MEBIBYTES_100 } },
+        offer: { shape: { ...SHAPE, diskMibPerSecond: 500 } },
+      },
       [2_400, 11_000, 92_500],
     ],
     [

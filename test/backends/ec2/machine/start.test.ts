@@ -16,6 +16,7 @@ import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { BackendError } from '../../../../backends/errors'
 import type { Ec2Deps } from '../../../../backends/ec2/host'
+import { EC2_CAPABILITIES } from '../../../planner/catalogs'
 import type { AgentAnswer, AgentCommand } from '../../../../packages/small-cloud/src/machines/machine'
 import { RETRIED_IN_PLACE } from '../../../../core/failure'
 import type { MachineHandle } from '../../../../core/handle'
@@ -285,6 +286,19 @@ describe('a machine whose agent is not there', () => {
         hint: expect.stringContaining('no instance profile crucible-machine'),
       },
     })
+  })
+
+  it('is waited for on a machine whose memory is checked for as long as it may be', async () => {
+    const type = { vcpus: 4, memoryGiB: 2_048, usdPerHour: 1.006 }
+    const { perGiB, highMs } = EC2_CAPABILITIES.boot!
+    const durations = { register: highMs, registerPerGiB: perGiB!.highMs }
+    const accelerator = { name: 'A10G', count: 1, memoryMiB: 22_888 }
+    await begin({ world: { durations, types: { 'g5.xlarge': { ...type, accelerator } } } })
+    await h.clock.advance(14 * MINUTE_MS)
+    await expect(start()).rejects.toMatchObject({ failure: { class: 'transient' } })
+    await h.clock.advance(2 * MINUTE_MS)
+    await h.meanwhile(start())
+    expect(h.machines.get(handle.id)!.commands).toHaveLength(1)
   })
 
   it('is waited for longer on a machine with much memory', async () => {
