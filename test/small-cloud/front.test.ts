@@ -11,7 +11,11 @@ import {
   HeadObjectCommand,
   ListBucketsCommand,
   ListObjectsV2Command,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  PutBucketEncryptionCommand,
   PutBucketLifecycleConfigurationCommand,
+  UploadPartCommand,
   PutObjectCommand,
   S3Client,
   type S3ClientConfig,
@@ -30,6 +34,11 @@ import { startTestCloud, type TestCloud } from '../support/cloud'
 
 const BUCKET = 'front-tests'
 const REGION = 'us-east-1'
+const keyArn = (id: string): string => `arn:aws:kms:${REGION}:111122223333:key/${id}`
+/** Keys whose policies let IAM decide, and do not, and name a role. */
+const [OPEN_KEY, CLOSED_KEY, OWN_KEY] = [keyArn('open'), keyArn('closed'), keyArn('own')]
+const USER = 'arn:aws:iam::*:user/test'
+const OWN_USE = { delegates: false, users: [USER, 'arn:aws:iam::*:role/crucible-grant'] }
 const run = promisify(execFile)
 let cloud: TestCloud
 let folder: string
@@ -37,7 +46,9 @@ const stores: S3Store[] = []
 const clients: { destroy(): void }[] = []
 
 beforeAll(async () => {
-  cloud = await startTestCloud(BUCKET)
+  cloud = await startTestCloud(BUCKET, {
+    keys: { [CLOSED_KEY]: { delegates: false, users: [USER] }, [OWN_KEY]: OWN_USE },
+  })
   folder = cloud.folder
 }, 240_000)
 afterAll(async () => {
@@ -336,3 +347,107 @@ async function account(sts: STSClient): Promise<string> {
   const { GetCallerIdentityCommand } = await import('@aws-sdk/client-sts')
   return (await sts.send(new GetCallerIdentityCommand({}))).Account!
 }
+
+describe('a bucket with a key of KMS', () => {
+  const S3_ONLY = ['s3:*']
+  const [WRITES, READS] = ['kms:GenerateDataKey', 'kms:Decrypt']
+  const denied = (action: string, key: string, why: string): string =>
+    `AccessDenied: User: arn:aws:sts::111122223333:assumed-role/crucible-grant/key is not authorized to perform: ${action} on resource: ${key} because no ${why} policy allows the ${action} action`
+
+  /** A caller with the rights of the role, narrowed to some actions. */
+  async function caller(actions: string[]): Promise<S3Client> {
+    const sts = new STSClient({ region: REGION })
+    clients.push(sts)
+    const Policy = JSON.stringify({
+      Version: '2012-10-17',
+      Statement: [{ Effect: 'Allow', Action: actions, Resource: '*' }],
+    })
+    const { Credentials: keys } = await sts.send(
+      new AssumeRoleCommand({
+        RoleArn: 'arn:aws:iam::111122223333:role/crucible-grant',
+        RoleSessionName: 'key',
+        Policy,
+      }),
+    )
+    const { AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey, SessionToken: sessionToken } = keys!
+    return s3({ credentials: { accessKeyId: accessKeyId!, secretAccessKey: secretAccessKey!, sessionToken } })
+  }
+
+  async function bucketWith(key: string): Promise<string> {
+    const Bucket = `${BUCKET}-${key.split('/')[1]}`
+    const own = s3()
+    await own.send(new CreateBucketCommand({ Bucket })).catch(() => undefined)
+    const ApplyServerSideEncryptionByDefault = { SSEAlgorithm: 'aws:kms', KMSMasterKeyID: key } as const
+    const ServerSideEncryptionConfiguration = { Rules: [{ ApplyServerSideEncryptionByDefault }] }
+    await own.send(new PutBucketEncryptionCommand({ Bucket, ServerSideEncryptionConfiguration }))
+    return Bucket
+  }
+
+  const outcome = (asking: Promise<unknown>): Promise<string> =>
+    asking.then(
+      () => 'done',
+      (error: Error) => `${error.name}: ${error.message}`,
+    )
+
+  it.each([
+    ['is written and read with the rights to it', OWN_KEY, [WRITES, READS], 'done', 'done', 'done'],
+    [
+      'is neither without any',
+      OWN_KEY,
+      [],
+      denied(WRITES, OWN_KEY, 'session'),
+      denied(WRITES, OWN_KEY, 'session'),
+      denied(READS, OWN_KEY, 'session'),
+    ],
+    [
+      'is written in one piece, and not read, with the right to encrypt',
+      OWN_KEY,
+      [WRITES],
+      'done',
+      denied(READS, OWN_KEY, 'session'),
+      denied(READS, OWN_KEY, 'session'),
+    ],
+    [
+      'is refused by a key that does not let the account decide',
+      CLOSED_KEY,
+      [WRITES, READS],
+      denied(WRITES, CLOSED_KEY, 'resource-based'),
+      denied(WRITES, CLOSED_KEY, 'resource-based'),
+      denied(READS, CLOSED_KEY, 'resource-based'),
+    ],
+    [
+      'is refused by a role without rights',
+      OPEN_KEY,
+      [WRITES, READS],
+      denied(WRITES, OPEN_KEY, 'identity-based'),
+      denied(WRITES, OPEN_KEY, 'identity-based'),
+      denied(READS, OPEN_KEY, 'identity-based'),
+    ],
+  ])('%s', async (_, key, actions, put, upload, get) => {
+    const target = await bucketWith(key)
+    const own = { Bucket: target, Key: 'own' }
+    const by = await caller([...S3_ONLY, ...actions])
+    expect(await outcome(by.send(new PutObjectCommand({ ...own, Body: 'x' })))).toBe(put)
+    expect(await outcome(uploaded(by, own))).toBe(upload)
+    const there = { Bucket: target, Key: 'there' }
+    expect(await outcome(s3().send(new PutObjectCommand({ ...there, Body: 'x' })))).toBe('done')
+    expect(await outcome(by.send(new GetObjectCommand(there)))).toBe(get)
+    // Names need no key, and an object that does not exist has none.
+    expect(await outcome(by.send(new HeadObjectCommand(there)))).toBe('done')
+    expect(await outcome(by.send(new GetObjectCommand({ ...there, Key: 'absent' })))).toMatch(/^NoSuchKey/)
+  })
+
+  it('tells clients its key', async () => {
+    const answer = await s3().send(
+      new PutObjectCommand({ Bucket: await bucketWith(OPEN_KEY), Key: 'told', Body: 'x' }),
+    )
+    expect(answer).toMatchObject({ ServerSideEncryption: 'aws:kms', SSEKMSKeyId: OPEN_KEY })
+  })
+
+  async function uploaded(by: S3Client, to: { Bucket: string; Key: string }): Promise<void> {
+    const { UploadId } = await by.send(new CreateMultipartUploadCommand(to))
+    const { ETag } = await by.send(new UploadPartCommand({ ...to, UploadId, PartNumber: 1, Body: 'x' }))
+    const MultipartUpload = { Parts: [{ ETag, PartNumber: 1 }] }
+    await by.send(new CompleteMultipartUploadCommand({ ...to, UploadId, MultipartUpload }))
+  }
+})

@@ -9,6 +9,7 @@ import type { AccountSummary } from './account'
 import type { InstanceSummary } from './control'
 import type { ReservationSummary } from './ec2/reservation-control'
 import { Wires } from './ec2/wires'
+import { Kms } from './identity/kms'
 import type { Journal } from './journal'
 import type { Machine, MachineSpec } from './machines/machine'
 import type { StartFront } from './store-front'
@@ -141,9 +142,10 @@ async function run(parts: Assembly, { port = 0, storePort = 0, startFront }: Clo
   addresses.services = endpoint
   const region = [...world.regions.keys()][0]!
   const { account, ahead: aheadMs } = world
+  const kms = new Kms(world, identities)
   const wires = new Wires(world, () => ec2.instances())
   const limitsOf = world.throughput === undefined ? undefined : (client: Socket) => wires.limitsOf(client)
-  const front = { port: storePort, region, account, identities, faults, clock, aheadMs, limitsOf }
+  const front = { port: storePort, region, account, identities, faults, clock, aheadMs, kms, limitsOf }
   const store = await startFront?.(front).catch(async (error: unknown) => {
     await server.close()
     throw error

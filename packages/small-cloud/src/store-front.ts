@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from './clock'
 import type { Identities } from './identity/identities'
+import type { Kms } from './identity/kms'
 import type { Limits } from './s3/pace'
 import type { Faults } from './world/faults'
 
@@ -17,6 +18,8 @@ export interface StoreFrontOptions {
   account: string
   /** Looks up secrets of keys (`secretOf`), and checks permissions on objects (`judge`). */
   identities: Identities
+  /** Judges the use of keys of KMS. */
+  kms: Kms
   /** Rules whose `where.service` is `s3`. */
   faults: Faults
   clock: Clock

@@ -55,6 +55,13 @@ export class Buckets {
     return this.buckets.get(bucket)?.region ?? this.regionDefault
   }
 
+  /** The key of KMS that encrypts the objects of a bucket; undefined for S3's own keys, which everybody in the account may use. */
+  keyOf(bucket: string): string | undefined {
+    const document = this.buckets.get(bucket)?.settings['encryption'] ?? ''
+    if (!/<SSEAlgorithm>aws:kms(?::dsse)?<\/SSEAlgorithm>/.test(document)) return undefined
+    return /<KMSMasterKeyID>([^<]+)<\/KMSMasterKeyID>/.exec(document)?.[1]
+  }
+
   created(bucket: string, region: string): void {
     this.buckets.set(bucket, { region, settings: {} })
     this.save()

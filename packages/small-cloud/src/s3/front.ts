@@ -7,6 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Principal } from '../identity/identities'
+import type { KeyAction } from '../identity/kms'
 import type { AuthorizationRequest } from '../identity/policy'
 import type { StoreFront, StoreFrontOptions } from '../store-front'
 import { IdentityProblem } from '../wire/errors'
@@ -115,6 +116,11 @@ class Front implements Omit<StoreFront, 'ended'> {
       return tell(await this.createBucket(request, operation), { request, response, lost })
     if (kind.place === 'bucket' && kind.flag !== undefined && this.buckets.isSetting(kind.flag))
       return tell(await this.configure(request, { bucket, setting: kind.flag }), { request, response, lost })
+    const { source } = operation
+    const refused =
+      (source && this.keyRefusal(principal, source.bucket, 'kms:Decrypt')) ??
+      (operation.isMutating ? this.keyRefusal(principal, bucket, kind.usesKey) : undefined)
+    if (refused !== undefined) throw refused
     const answer = await this.pass(operation, request)
     if (slow?.stage === 'after') await sleep(slow.by)
     if (lost !== undefined) {
@@ -158,6 +164,17 @@ class Front implements Omit<StoreFront, 'ended'> {
       403,
       `User: ${principal.arn} is not authorized to perform: ${wish.action} on resource: "${wish.resource}"`,
     )
+  }
+
+  private keyRefusal(
+    principal: Principal,
+    bucket: string,
+    action: KeyAction | undefined,
+  ): StoreProblem | undefined {
+    const key = this.buckets.keyOf(bucket)
+    if (key === undefined || action === undefined) return undefined
+    const words = this.options.kms.refusal(principal, action, key)
+    return words === undefined ? undefined : new StoreProblem('AccessDenied', 403, words)
   }
 
   /** Refuses another region, because a bucket answers only in its own. */
@@ -209,6 +226,19 @@ class Front implements Omit<StoreFront, 'ended'> {
   ): Promise<void> {
     const { statusCode = 502 } = answer
     const headers = { ...answer.headers }
+    const { bucket, kind } = operation
+    // An object that does not exist needs no key.
+    const isRead = statusCode < 300 && !operation.isMutating
+    const refused = isRead ? this.keyRefusal(principal, bucket, kind.usesKey) : undefined
+    if (refused !== undefined) {
+      answer.destroy()
+      throw refused
+    }
+    const key = statusCode < 300 && kind.place === 'object' ? this.buckets.keyOf(bucket) : undefined
+    if (key !== undefined) {
+      headers['x-amz-server-side-encryption'] = 'aws:kms'
+      headers['x-amz-server-side-encryption-aws-kms-key-id'] = key
+    }
     for (const name of ['connection', 'keep-alive', 'transfer-encoding', 'date']) delete headers[name]
     if (operation.bucket !== '') headers['x-amz-bucket-region'] = this.buckets.regionOf(operation.bucket)
     if (operation.name === 'DeleteBucket' && statusCode < 300) this.buckets.deleted(operation.bucket)

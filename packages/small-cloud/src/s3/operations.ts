@@ -27,6 +27,8 @@ export interface OperationKind {
   needsChecksum?: boolean
   /** IAM's action. */
   permission: string
+  /** What it does with the key of KMS of a bucket that has one. */
+  usesKey?: 'kms:GenerateDataKey' | 'kms:Decrypt'
 }
 
 const CHECKSUMS = ['crc32', 'crc32c', 'crc64nvme', 'sha1', 'sha256'].map((name) => `x-amz-checksum-${name}`)
@@ -76,6 +78,7 @@ const OBJECTS: readonly OperationKind[] = [
     may: ['partNumber'],
     headers: READING,
     permission: 's3:GetObject',
+    usesKey: 'kms:Decrypt',
   },
   {
     name: 'HeadObject',
@@ -93,6 +96,7 @@ const OBJECTS: readonly OperationKind[] = [
     hasMetadata: true,
     body: 'content',
     permission: 's3:PutObject',
+    usesKey: 'kms:GenerateDataKey',
   },
   {
     name: 'CopyObject',
@@ -108,6 +112,7 @@ const OBJECTS: readonly OperationKind[] = [
     ],
     hasMetadata: true,
     permission: 's3:PutObject',
+    usesKey: 'kms:GenerateDataKey',
   },
   {
     name: 'DeleteObject',
@@ -127,6 +132,7 @@ const UPLOADS: readonly OperationKind[] = [
     headers: [...DESCRIPTION, 'x-amz-checksum-algorithm', 'x-amz-checksum-type'],
     hasMetadata: true,
     permission: 's3:PutObject',
+    usesKey: 'kms:GenerateDataKey',
   },
   {
     name: 'UploadPart',
@@ -136,6 +142,7 @@ const UPLOADS: readonly OperationKind[] = [
     headers: ['content-type', ...CONTENT],
     body: 'content',
     permission: 's3:PutObject',
+    usesKey: 'kms:Decrypt',
   },
   {
     name: 'UploadPartCopy',
@@ -145,6 +152,7 @@ const UPLOADS: readonly OperationKind[] = [
     copies: true,
     headers: [...COPYING, 'x-amz-copy-source-range'],
     permission: 's3:PutObject',
+    usesKey: 'kms:Decrypt',
   },
   {
     name: 'CompleteMultipartUpload',
@@ -155,6 +163,7 @@ const UPLOADS: readonly OperationKind[] = [
     ignores: ['x-amz-sdk-checksum-algorithm'],
     body: 'document',
     permission: 's3:PutObject',
+    usesKey: 'kms:Decrypt',
   },
   {
     name: 'AbortMultipartUpload',

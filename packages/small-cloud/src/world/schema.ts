@@ -124,6 +124,7 @@ const role = z.strictObject({
 })
 
 const bucket = z.strictObject({ size: z.number().positive(), perSecond: z.number().min(0) })
+const keyArn = z.string().regex(/^arn:aws:kms:[a-z0-9-]+:\d{12}:key\/[\w-]+$/, 'is not the ARN of a KMS key')
 const throttling = z.union([
   z.enum(['documented', 'off']),
   z.strictObject({
@@ -181,10 +182,19 @@ export const worldSchema = z.strictObject({
     .record(z.string().regex(/^L-[0-9A-F]{8}$/, 'is not a quota code, such as L-DB2E81BA'), z.number().min(0))
     .default({}),
   /** The KMS key of the company that encrypts disks; AWS's own when missing. */
-  diskKey: z
-    .string()
-    .regex(/^arn:aws:kms:[a-z0-9-]+:\d{12}:key\/[\w-]+$/, 'is not the ARN of a KMS key')
-    .optional(),
+  diskKey: keyArn.optional(),
+  /** The policies of KMS keys by ARN; others let the policies of identities decide. */
+  keys: z
+    .record(
+      keyArn,
+      z.strictObject({
+        /** Whether it lets the policies of identities decide, as keys made by the console do. */
+        delegates: z.boolean().default(true),
+        /** Patterns of the ARNs of identities that it allows itself. */
+        users: z.array(z.string()).default([]),
+      }),
+    )
+    .default({}),
   users: z.record(z.string(), user).default({}),
   /** Default: the usual ones. */
   roles: z.record(z.string(), role).optional(),
