@@ -16,7 +16,7 @@ _SECONDS = 10.0
 def leave_last_words(context: Context, words: str) -> None:
     """Prints the words, because the provider shows the machine's own output, and tries once to put them into the store: through the URL
     that the bootstrap left, otherwise with the machine's own rights."""
-    words = context.book.redactor.clean_text(words)[:_CHARS_MAX]
+    words = shortened(context.book.redactor.clean_text(words))
     body = words.encode("utf-8")
     try:
         url = _url_in(context.paths.last_words_url)
@@ -27,6 +27,13 @@ def leave_last_words(context: Context, words: str) -> None:
     except Exception as error:  # whatever the error is: the output has the words
         print("the last words are not in the store: %s" % type(error).__name__, file=sys.stderr)
     print(words, file=sys.stderr, flush=True)
+
+
+def shortened(words: str) -> str:
+    """Leaves out the last clauses of words that are too long."""
+    if len(words) <= _CHARS_MAX:
+        return words
+    return words[:_CHARS_MAX].rsplit("; ", 1)[0]
 
 
 def _url_in(path: str) -> str:

@@ -6,6 +6,8 @@ import type { S3Place } from './place'
 /** Pattern for the step at the beginning of a checkpoint's id (`checkpointId`). `?` matches one character. */
 const ANY_STEP = '?'.repeat(CHECKPOINT_STEP_DIGITS)
 
+const ACCOUNT_ROLE = /^arn:aws[\w-]*:iam::\d{12}:role\//
+
 /**
  * Patterns for what a runner writes in the folder of its attempt (`artifacts/`, `beat.json`, `claim.json`, `last-words.txt`, `logs/`,
  * `outputs.json`, `restores.json`, `result.json`) and deletes (`secrets.sealed`). They are short, because a policy must be, and match no
@@ -15,8 +17,15 @@ const OF_RUNNER = ['??t*', '??s*', '??g*', 'be*', 'c*', 'sec*']
 /** Limit of AWS on the policy of a session. */
 const POLICY_CHARS_MAX = 2_048
 
+interface GrantedAttempt {
+  jobId: string
+  attempt: number
+  /** The role of the grant; missing for keys of a user. */
+  roleArn?: string | undefined
+}
+
 /** The policies to ask for, the narrowest first. Long names of bucket and prefix leave only the one for the whole folder of the attempt. */
-export function grantPolicies(place: S3Place, at: { jobId: string; attempt: number }): string[] {
+export function grantPolicies(place: S3Place, at: GrantedAttempt): string[] {
   const [narrow, wide] = [OF_RUNNER, ['*']].map((written) => JSON.stringify(grantPolicy(place, at, written)))
   return narrow!.length <= POLICY_CHARS_MAX ? [narrow!, wide!] : [wide!]
 }
@@ -30,13 +39,15 @@ export function grantPolicies(place: S3Place, at: { jobId: string; attempt: numb
  */
 function grantPolicy(
   place: S3Place,
-  { jobId, attempt }: { jobId: string; attempt: number },
+  { jobId, attempt, roleArn = '' }: GrantedAttempt,
   written: readonly string[],
 ): { Version: string; Statement: object[] } {
   const { name: ownPartition, dnsSuffix } = partitionOf(place.region ?? '')
   // AWS has more endpoints, such as those of private networks. A load balancer there may have another vendor's server behind it.
   const host = new URL(place.endpoint ?? `https://s3.${dnsSuffix}`).hostname
-  const isAws = /(?:^|\.)s3[.-]/.test(host) && host.endsWith(`.${dnsSuffix}`)
+  const isHostOfAws = /(?:^|\.)s3[.-]/.test(host) && host.endsWith(`.${dnsSuffix}`)
+  // A role in an account is one of AWS, whatever stands before its S3.
+  const isAws = isHostOfAws || ACCOUNT_ROLE.test(roleArn)
   // Other servers write the ARNs of the public cloud.
   const name = isAws ? ownPartition : PUBLIC_PARTITION
   const bucket = `arn:${name}:s3:::${place.bucket}`

@@ -95,7 +95,7 @@ class S3Granter implements Granter {
             }),
           )
     }
-    const [policy, wider] = grantPolicies(this.#place, { jobId, attempt })
+    const [policy, wider] = grantPolicies(this.#place, { jobId, attempt, roleArn: this.#roleArn })
     const answer = await askFor(policy!).catch((error: unknown) => {
       // The service also limits the policy in a packed form, whose size only it knows.
       if (wider === undefined || (error as Error).name !== 'PackedPolicyTooLargeException') throw error

@@ -61,6 +61,8 @@ export interface DeploymentWishes {
   world?: WorldText
   /** Settings in addition to those that a small cloud needs. */
   settings?: Record<string, string> | ((cloud: TestCloud) => Record<string, string>)
+  /** Prepares the account before anything uses it. */
+  prepare?: (bucket: string) => Promise<void>
   /** Whether the calls of the services of AWS are written down. */
   isRecorded?: boolean
 }
@@ -86,6 +88,7 @@ export class CloudDeployment {
 
   static async start(at: TestConnection, wishes: DeploymentWishes = {}): Promise<CloudDeployment> {
     const cloud = await startTestCloud(BUCKET, { throttling: 'off', ...wishes.world })
+    await wishes.prepare?.(BUCKET)
     const proxy = wishes.isRecorded ? await startRecordingProxy(cloud.endpoint) : undefined
     if (proxy !== undefined) process.env['AWS_ENDPOINT_URL'] = proxy.endpoint
     const namespace = await freshNamespace(at.client.connection as Connection)

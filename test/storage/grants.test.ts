@@ -157,6 +157,9 @@ describe('a grant', () => {
     const inPrivate = policyOf({ region: 'eusc-de-east-1', endpoint })
     expect(inPrivate).toContain('"kms:GenerateDataKey"')
     expect(inPrivate).toContain('arn:aws-eusc:s3:::b')
+    const roleArn = 'arn:aws:iam::111122223333:role/ml/machine'
+    const behindProxy = { bucket: 'b', prefix: '', region: 'us-east-1', endpoint: 'https://s3.proxy.corp' }
+    expect(grantPolicies(behindProxy, { ...WISH, roleArn })[0]).toContain('"kms:GenerateDataKey"')
     for (const host of ['127.0.0.1:7070', 'minio-1.elb.us-east-1.amazonaws.com', 's3.amazonaws.com.evil.org'])
       expect(policyOf({ region: 'us-east-1', endpoint: `http://${host}` })).not.toContain('kms:')
   })
