@@ -9,7 +9,7 @@ module.exports = {
       entry: [
         'cli/commands/*/*.ts!',
         'cli/dev/sim.ts!',
-        'cli/analysis-worker.ts!',
+        'client/analysis/worker.ts!',
         'backends/*/index.ts!',
         'tools/*.{mjs,js}!',
         'tools/mutants/{main,test-process,jest-process}.{mjs,js}!',

@@ -1,12 +1,12 @@
 import { statSync } from 'node:fs'
 import { basename, dirname, extname, isAbsolute, relative, resolve } from 'node:path'
+import { projectFiles, readScript } from '../client/analysis/project-files'
+import { inWorker, type AnalysisWork } from '../client/analysis/thread'
 import { CrucibleError } from '../client/errors'
 import type * as jobFile from '../client/job/file'
 import { undecodableName } from '../core/file-error'
 import type { Analysis, Suggestion } from '../packages/analyzer/src/analyze'
-import { inWorker, type AnalysisWork } from './analysis-thread'
 import { JOB_FILES, noFileHere } from './job/no-file'
-import { projectFiles, readScript } from './job/project-files'
 
 /** The command to analyze, and the folder in which it runs. */
 interface Target {
@@ -50,11 +50,6 @@ function workOf({ target, scriptArguments, nowMs }: Named): AnalysisWork {
       hint: 'Name a folder with a script (.py) or a notebook (.ipynb), or the script itself.',
     })
   return { root, command, isSuggestionWanted: false }
-}
-
-/** Analyzes a command in the folder in which it runs. */
-export async function analyzeCommand(root: string, command: string): Promise<Analysis> {
-  return (await inWorker({ root, command, isSuggestionWanted: false })).analysis
 }
 
 function targetOf(named: string, scriptArguments: readonly string[], nowMs: number): Target {

@@ -1,13 +1,11 @@
 import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { CrucibleError } from '../client/errors'
+import { analyzeCommand } from '../client/analysis/thread'
+import { refuseWithoutCuda } from '../client/job/cuda'
 import type { JobFields } from '../client/job/file'
 import { scriptOf } from '../client/job/scripts'
-import { lacksCuda } from '../core/accelerators'
 import type { InferredSetting } from '../core/job/job'
-import type { Analysis } from '../packages/analyzer/src/report'
 import { fill, likelyGpuNeed } from '../packages/analyzer/src/fill'
-import { analyzeCommand } from './analyzing'
 import type { Cli } from './cli'
 
 interface FilledJob {
@@ -43,21 +41,6 @@ export async function fillFromProgram(
   for (const setting of settings) cli.out.note(inWords(setting))
   for (const hint of hints) cli.out.note(cli.out.paintNote.yellow(hint))
   return { fields: filled.fields, settings }
-}
-
-/** Below this sureness, the job's owner knows better. */
-const SURE_ENOUGH = 0.8
-
-/** Throws `usage` if the job names an accelerator without CUDA and its program ends without CUDA. */
-function refuseWithoutCuda(accelerators: readonly string[], { findings: { gpuUse } }: Analysis): void {
-  if (gpuUse.value !== 'hard' || gpuUse.confidence < SURE_ENOUGH) return
-  const named = accelerators.find((name) => lacksCuda(name))
-  if (named === undefined) return
-  const [place] = gpuUse.evidence
-  const where = place === undefined ? 'The program' : `${place.file}:${place.line}`
-  throw new CrucibleError('usage', `${where} needs CUDA, which ${named} lacks.`, {
-    hint: 'Name an NVIDIA GPU; or add --no-analyze if the program runs on AWS Neuron.',
-  })
 }
 
 /** A path for a command typed here. */

@@ -81,6 +81,8 @@ export async function readJob(
     id: flags.id,
     from,
     isFresh: flags.fresh || undefined,
+    // It was read above, unless --no-analyze says not to.
+    isAnalyzed: false,
   }
 }
 

@@ -14,6 +14,7 @@ import { attemptKey, ensureDeploymentKey, sealSecrets, type SecretValues } from 
 import { ATTRIBUTE_KEYS } from '../attributes'
 import { codeFrom, codeOf, NO_CODE, type Code } from './bundle'
 import { checkpointAdvice } from './checkpoint-advice'
+import { checkCuda } from './cuda'
 import type { Context } from '../context'
 import { checkSameDeployment, deploymentForWriting } from '../deployment'
 import { messageOf } from '../../core/errors'
@@ -42,6 +43,8 @@ export interface Submission {
   from?: string
   /** Starts over, without a checkpoint. */
   isFresh?: boolean
+  /** Whether a program is read that names an accelerator without CUDA, and refused if it needs CUDA; true if missing. */
+  isAnalyzed?: boolean
   /** A job of a rehearsal: `interruptRehearsal` may take its machines back. */
   isRehearsal?: boolean
 }
@@ -70,6 +73,7 @@ export async function submit(context: Context, submission: Submission): Promise<
   const { store, config } = context
   const { spec, from, isFresh = false } = submission
   if (submission.id !== undefined) checkJobId(submission.id)
+  if (submission.isAnalyzed !== false) await checkCuda(submission)
   const secrets = secretsOf(context, spec)
   // Requested before anything is written anywhere.
   const client = await context.temporal()

@@ -227,8 +227,17 @@ describe('an earlier job', () => {
     const submitted = partialEntry({ seq: 0, atMs: NOW, kind: 'submitted', summary: '', data })
     await putRecord(cli.context().store, 'job-first', submitted)
     const again = await read('--from', 'job-first', '--budget', '2')
-    expect(again).toEqual({ from: 'job-first', spec: { ...spec, budgetMicroUsd: 2_000_000 } })
-    expect(await read('--from', 'job-first', '--fresh')).toEqual({ from: 'job-first', isFresh: true, spec })
+    expect(again).toEqual({
+      from: 'job-first',
+      isAnalyzed: false,
+      spec: { ...spec, budgetMicroUsd: 2_000_000 },
+    })
+    expect(await read('--from', 'job-first', '--fresh')).toEqual({
+      from: 'job-first',
+      isFresh: true,
+      isAnalyzed: false,
+      spec,
+    })
     await expect(read('--from', 'job-none')).rejects.toMatchObject({ kind: 'not-found' })
   })
 })

@@ -77,6 +77,31 @@ describe('submit', () => {
     expect(await store.listFolders(layout.jobs())).toEqual([])
   })
 
+  it('refuses a program that needs CUDA on an accelerator without it, as the command line does', async () => {
+    const directory = await folder(
+      [
+        'import torch',
+        'model = torch.nn.Linear(9, 9).cuda()',
+        'optimizer = torch.optim.SGD(model.parameters(), lr=0.1)',
+        'for epoch in range(9):',
+        '    model(torch.ones(9).cuda()).sum().backward()',
+        '    optimizer.step()',
+        "torch.save(model.state_dict(), 'model.pt')",
+      ].join('\n'),
+    )
+    const on = (accelerator: string) => ({ ...SPEC, resources: { accelerators: [accelerator] } })
+    const submission = { spec: on('Trainium'), directory, id: ID }
+    await expect(submit(world.context, submission)).rejects.toMatchObject({
+      kind: 'usage',
+      message: 'train.py:2 needs CUDA, which Trainium lacks.',
+      hint: expect.stringContaining('isAnalyzed: false'),
+    })
+    expect(started).toEqual([])
+    await submit(world.context, { ...submission, isAnalyzed: false })
+    await submit(world.context, { spec: on('H100'), directory, id: `${ID}-2` })
+    expect(started).toHaveLength(2)
+  })
+
   it('says how to repeat it if the server does not answer', async () => {
     failure = Object.assign(new Error('Failed to start workflow'), { code: 4 })
     await expect(submit(world.context, { spec: SPEC, id: ID })).rejects.toMatchObject({

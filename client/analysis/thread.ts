@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { Analysis, Suggestion } from '../packages/analyzer/src/analyze'
-import { couldNotTell } from '../packages/analyzer/src/report'
+import type { Analysis, Suggestion } from '../../packages/analyzer/src/analyze'
+import { couldNotTell } from '../../packages/analyzer/src/report'
 
 export interface AnalysisWork {
   root: string
@@ -19,6 +19,11 @@ export interface AnalysisResult {
 
 /** The answer of the thread: a result, or the reason for its absence. */
 export type AnalysisAnswer = AnalysisResult | { problem: string }
+
+/** Analyzes a command in the folder in which it runs. */
+export async function analyzeCommand(root: string, command: string): Promise<Analysis> {
+  return (await inWorker({ root, command, isSuggestionWanted: false })).analysis
+}
 
 /** A large project takes a second or two; on a busy machine, many times that. */
 const LIMIT_MS = 60_000
@@ -61,6 +66,6 @@ function problemOf(error: NodeJS.ErrnoException, memoryMiB: number): string {
 
 /** The program of the thread, as it was built; sources run with the last build. */
 function program(): string {
-  const built = join(__dirname, 'analysis-worker.js')
-  return existsSync(built) ? built : join(__dirname, '..', 'dist', 'cli', 'analysis-worker.js')
+  const built = join(__dirname, 'worker.js')
+  return existsSync(built) ? built : join(__dirname, '..', '..', 'dist', 'client', 'analysis', 'worker.js')
 }

@@ -1,10 +1,15 @@
-/** The thread in which `analyze` reads programs (`cli/analysis-thread.ts`): answers one message. */
+/** The thread in which `analyze` reads programs (`client/analysis/thread.ts`): answers one message. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import { analyze, analyzeAndSuggest, loadPython, type PythonParser } from '../packages/analyzer/src/analyze'
-import type { AnalysisAnswer, AnalysisWork } from './analysis-thread'
-import { projectFiles } from './job/project-files'
+import {
+  analyze,
+  analyzeAndSuggest,
+  loadPython,
+  type PythonParser,
+} from '../../packages/analyzer/src/analyze'
+import type { AnalysisAnswer, AnalysisWork } from './thread'
+import { projectFiles } from './project-files'
 
 async function answerTo({ root, command, isSuggestionWanted }: AnalysisWork): Promise<AnalysisAnswer> {
   try {
@@ -23,7 +28,7 @@ async function answerTo({ root, command, isSuggestionWanted }: AnalysisWork): Pr
 
 /** The grammar is an asset of the build; a checkout has it in its development package. */
 function loadGrammar(): Promise<PythonParser> {
-  const built = join(__dirname, '..', 'packages', 'analyzer', 'src', 'tree-sitter-python.wasm')
+  const built = join(__dirname, '..', '..', 'packages', 'analyzer', 'src', 'tree-sitter-python.wasm')
   const python = existsSync(built) ? built : require.resolve('tree-sitter-python/tree-sitter-python.wasm')
   const engine = require.resolve('web-tree-sitter/web-tree-sitter.wasm')
   return loadPython({ engine: readFileSync(engine), python: readFileSync(python) })

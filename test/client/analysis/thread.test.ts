@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { inWorker } from '../../cli/analysis-thread'
-import { patient } from '../support/patience'
+import { inWorker } from '../../../client/analysis/thread'
+import { patient } from '../../support/patience'
 
 describe('the analysis of a program in a thread', () => {
   let root: string
