@@ -17,6 +17,8 @@ export interface ResourceRequest {
   cpus?: Range
   memoryGiB?: Range
   diskGiB?: Range
+  /** Acceptable types of machines, as their providers name them (`Offer.type`); missing means any. */
+  instanceTypes?: string[]
   /** Throughput of the disk, where the provider sells it by the MiB/s; missing for a backend's own choice, like `diskIops`. */
   diskMibPerSecond?: number
   /** Operations per second of the disk. */

@@ -35,6 +35,7 @@ export const LIMITS = {
   tags: 10,
   backends: 20,
   accelerators: 20,
+  instanceTypes: 20,
   /** A payload of this size is stored in the history with every attempt. */
   specBytes: 65_536,
   /** Beyond this, the job file holds data. */
@@ -281,6 +282,10 @@ export const regionName = z
   .string()
   .max(64)
   .regex(/^[a-z][a-z0-9-]*$/, 'is not the name of a Region or zone')
+
+export const instanceTypeName = z
+  .string()
+  .regex(/^[a-zA-Z0-9][\w.-]{0,63}$/, 'is not the name of an instance type')
 
 /** A reservation's id in Crucible (`client/reservation/reservations.ts`), or the provider's. */
 export const reservationName = z.string().regex(/^[A-Za-z0-9][\w-]{1,99}$/, 'is not the id of a reservation')

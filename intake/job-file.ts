@@ -181,6 +181,7 @@ function jobOf(file: z.output<typeof jobFile>, { nowMs, defaultName }: ReadOptio
       gpuMemoryGb: resources.gpu_memory?.gb,
       gpuMemoryGiB: resources.gpu_memory?.gib,
       accelerators: resources.accelerators,
+      instanceTypes: resources.instance_type,
       cpus: resources.cpus,
       memoryGiB: resources.memory,
       diskGiB: resources.disk,

@@ -14,6 +14,7 @@ import {
   image,
   shell,
   innerPath,
+  instanceTypeName,
   outputPattern,
   regionName,
   reservationName,
@@ -46,6 +47,12 @@ const resources = z.strictObject({
     'Acceptable GPU models, in any spelling (default: any).',
     ['A10G', 'L4'],
     'H100',
+  ).optional(),
+  instance_type: field(
+    as.oneOrMore(instanceTypeName, LIMITS.instanceTypes),
+    'Acceptable machine types, as `plan` and their provider name them (default: any).',
+    'p5.48xlarge',
+    ['g5.xlarge', 'g6.xlarge'],
   ).optional(),
   cpus: field(
     as.count(LIMITS.cpus, 'at least'),

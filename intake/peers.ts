@@ -156,7 +156,7 @@ const SKYPILOT: Readonly<Record<string, Translation>> = {
   'resources.infra': backend,
   'resources.region': 'regions',
   'resources.zone': 'regions',
-  'resources.instance_type': 'resources, such as cpus, memory and accelerators',
+  'resources.instance_type': (value) => `resources: { instance_type: ${String(value)} }`,
   'resources.image_id': (value) => `image: ${String(value).replace(/^docker:/, '')}`,
   'resources.any_of': 'accelerators with several names, and backends',
   'resources.ordered': 'accelerators with several names; the planner ranks them',

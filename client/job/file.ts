@@ -44,6 +44,7 @@ export function fieldsOf(spec: JobSpec, submittedAtMs: number): JobFields {
       gpus: range(resources.gpus),
       gpu_memory: gpuMemory(resources),
       accelerators: resources.accelerators,
+      instance_type: resources.instanceTypes,
       cpus: range(resources.cpus),
       memory: range(resources.memoryGiB, 'GiB'),
       disk: range(resources.diskGiB, 'GiB'),

@@ -38,6 +38,7 @@ export const REJECTION_CODES = [
   'disk',
   'gpu-memory',
   'accelerator',
+  'instance-type',
   'image',
   /** A key of the job that the backend cannot follow (`Capabilities.ignores`). */
   'unsupported',

@@ -41,6 +41,7 @@ const KINDS: Readonly<Record<RejectionCode, Kind>> = {
     change: 'change `gpu_memory`',
   },
   accelerator: { of: 'with other GPU models', hasDetail: true, change: 'extend `accelerators`' },
+  'instance-type': { of: 'of other machine types', hasDetail: true, change: 'extend `instance_type`' },
   image: { of: 'on backends that run no container images', change: 'leave out `image`' },
   unsupported: {
     of: 'on backends that cannot follow a key of the job',

@@ -14,11 +14,13 @@ export function trainingTimeInWords({
 
 /** `2 GPUs, H100, 8+ cpus`; empty without a request. */
 export function resourcesInWords(request: ResourceRequest): string | undefined {
-  const { gpus, accelerators, cpus, memoryGiB, diskGiB, diskMibPerSecond, diskIops, shmGiB } = request
+  const { gpus, accelerators, instanceTypes, cpus, memoryGiB, diskGiB, diskMibPerSecond, diskIops, shmGiB } =
+    request
   const gpuMemory = formatGpuMemory(request)
   const words = [
     gpus && `${formatRange(gpus)} ${gpus.min === 1 && gpus.max === 1 ? 'GPU' : 'GPUs'}`,
     accelerators && accelerators.length > 0 && accelerators.join(' or '),
+    instanceTypes && `type ${instanceTypes.join(' or ')}`,
     gpuMemory && `GPU memory ${gpuMemory}`,
     cpus && `${formatRange(cpus)} cpus`,
     memoryGiB && `memory ${formatRange(memoryGiB, ' GiB')}`,

@@ -163,7 +163,10 @@ function isKeptForGpus(
 }
 
 function notFitting(offer: Offer, resources: ResourceRequest): Against | undefined {
-  const { shape } = offer
+  const { shape, type } = offer
+  const { instanceTypes } = resources
+  if (instanceTypes !== undefined && !instanceTypes.includes(type))
+    return against('instance-type', `type: is ${type}, requested ${instanceTypes.join(' or ')}`)
   const measures: ['cpus' | 'memory' | 'gpus' | 'disk', number, Range | undefined, string][] = [
     ['cpus', shape.cpus, resources.cpus, ''],
     ['memory', shape.memoryGiB, resources.memoryGiB, ' GiB'],

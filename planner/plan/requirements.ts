@@ -110,6 +110,7 @@ export const REQUIREMENTS: Readonly<Partial<Record<RejectionCode, Requirement>>>
     without: (request) => withoutResource(withoutResource(request, 'gpuMemoryGb'), 'gpuMemoryGiB'),
     change: ({ shape }) => `gpu_memory: ${formatCardMemory(shape)}`,
   },
+  'instance-type': resource('instanceTypes', ({ type }) => `instance_type: ${type}`),
   accelerator: resource('accelerators', ({ shape }) => `accelerators: [${shape.accelerator ?? 'any'}]`),
 }
 

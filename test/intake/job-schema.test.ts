@@ -68,6 +68,7 @@ describe("the job file's JSON Schema", () => {
       'resources.gpus',
       'resources.gpu_memory',
       'resources.accelerators',
+      'resources.instance_type',
       'resources.cpus',
       'resources.memory',
       'resources.disk',

@@ -124,7 +124,7 @@ export async function offers(
 
 const PRICE_UNKNOWN = 'its price on demand is not known'
 
-/** Types that a job requests by their accelerator and that are never bought here, each once, with the reason. */
+/** Types that a job requests by their accelerator or name and that are never bought here, each once, with the reason. */
 function unusableOffers(
   host: Host,
   {
@@ -138,11 +138,13 @@ function unusableOffers(
     request: ResourceRequest
   },
 ): Offer[] {
-  if ((request.accelerators ?? []).length === 0) return []
+  const { accelerators = [], instanceTypes } = request
+  if (accelerators.length === 0 && instanceTypes === undefined) return []
   return types.flatMap((type): Offer[] => {
     const price = onDemand(type.name)
     const note = whyUnusable(type, host.config) ?? (price === undefined ? PRICE_UNKNOWN : undefined)
     if (note === undefined || !isWanted(type, request)) return []
+    if (instanceTypes?.includes(type.name) === false) return []
     const [place = ''] = [...(zones.get(type.name) ?? [])].sort()
     return [
       {

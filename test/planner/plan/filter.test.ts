@@ -242,6 +242,7 @@ it.each<[code: RejectionCode, Partial<Offer>, Partial<JobSpec>]>([
   ['gpus', {}, { resources: { gpus: { min: 99 } } }],
   ['gpu-memory', {}, { resources: { gpuMemoryGb: { min: 99 } } }],
   ['accelerator', {}, { resources: { accelerators: ['H100'] } }],
+  ['instance-type', {}, { resources: { instanceTypes: ['p5.48xlarge', 'p5en.48xlarge'] } }],
   ['interruptible', { capacityType: 'spot' }, { isInterruptible: false }],
   ['preemptible', { isPreemptible: true }, { isInterruptible: false }],
   ['unusable', { availability: 'unusable' }, {}],

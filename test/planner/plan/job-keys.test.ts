@@ -30,6 +30,7 @@ const OF_MACHINES: Readonly<Record<string, [value: unknown, Verdicts]>> = {
   'resources.gpus': [1, { local: 'refused' }],
   'resources.gpu_memory': ['24GB+', { local: 'refused' }],
   'resources.accelerators': ['H100', { local: 'refused' }],
+  'resources.instance_type': ['g5.xlarge', { local: 'refused', lambda: 'refused', modal: 'refused' }],
   'resources.cpus': [2, {}],
   'resources.memory': ['2GB', {}],
   'resources.disk': ['30TB', { local: 'refused', lambda: 'refused', modal: 'refused' }],

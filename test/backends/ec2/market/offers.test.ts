@@ -161,12 +161,14 @@ describe('offers of EC2', () => {
     expect(h.backend.capabilities.capacityTypes).toEqual(['on-demand', 'reserved'])
   })
 
-  it('say why a type is never bought to a job that asks for its accelerator, and to no other', async () => {
+  it('say why a type is never bought to a job that asks for it or its accelerator, and to no other', async () => {
     const isUnusable = ({ availability }: Offer) => availability === 'unusable'
     await start()
     const [found, ...more] = (await offers({ accelerators: ['Radeon Pro V520'] })).filter(isUnusable)
     expect(more).toEqual([])
     expect(found).toMatchObject({ type: 'g4ad.xlarge', note: expect.stringContaining('from AMD') })
+    const byName = (await offers({ instanceTypes: ['g4ad.xlarge'] })).filter(isUnusable)
+    expect(byName).toEqual([found])
     expect((await offers({ gpus: { min: 1 } })).filter(isUnusable)).toEqual([])
   })
 

@@ -32,6 +32,7 @@ class Requirements:
         gpu_memory: Memory of each GPU: ``"24GB"``, ``"24GB..80GB"``.
         gpu_memory_gb: At least so many GB for each GPU (``gpu_memory``).
         accelerators: Acceptable models, such as ``["A10G", "L4"]``.
+        instance_type: Acceptable machine types, as their provider names them.
         cpus: CPU cores, at least.
         memory: Memory of the machine, at least.
         disk: Disk space, at least.
@@ -85,6 +86,7 @@ class Requirements:
     gpus: Optional[Amount] = None
     gpu_memory: Optional[str] = None
     accelerators: Optional[Texts] = None
+    instance_type: Optional[Texts] = None
     cpus: Optional[Amount] = None
     memory: Optional[str] = None
     disk: Optional[str] = None
@@ -187,6 +189,7 @@ JOB_FILE: Mapping[str, Tuple[str, ...]] = {
             "gpus",
             "gpu_memory",
             "accelerators",
+            "instance_type",
             "cpus",
             "memory",
             "disk",
