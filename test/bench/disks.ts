@@ -62,8 +62,13 @@ async function restored(at: TestConnection, sizeMiB: number): Promise<Measure> {
   try {
     const run = `exec python3 -c '${TRAINING}'`
     const resources = { diskMibPerSecond: mibPerSecond }
-    const job = await deployment.submit({ run, resources, env: { MIB: String(sizeMiB) } })
-    await deployment.see(job, ({ attempts }) => attempts.at(-1)?.checkpoint != null)
+    const job = await deployment.submit({
+      run,
+      resources,
+      checkpoint: { complete: ['step-1.bin'] },
+      env: { MIB: String(sizeMiB) },
+    })
+    await deployment.see(job, ({ attempts }) => attempts.at(-1)?.checkpointState === 'complete')
     deployment.cloud.interrupt(deployment.machineOf(job), { isSilent: true })
     const { recoveries } = await deployment.ended(job)
     const measuredS = (recoveries[0]?.restoreMs ?? NaN) / SECOND_MS
