@@ -22,7 +22,7 @@ export async function tryGrant(store: ObjectStore, granter: Granter, wish: Grant
     await asMachine.listFolders(layout.checkpoints(wish.jobId))
     // A store that has objects but no deployment yet would be refused.
     if ((await store.head(layout.deployment())) === undefined) return grant
-    const key = `${layout.attempt(wish.jobId, wish.attempt)}probe`
+    const key = `${layout.attempt(wish.jobId, wish.attempt)}beat.probe`
     await asMachine.put(key, 'written by crucible doctor')
     try {
       await asMachine.get(key)

@@ -11,10 +11,16 @@ export class Kms {
     private readonly identities: Pick<Identities, 'judge'>,
   ) {}
 
-  /** Why a caller may not use a key, in the words of S3; undefined if it may. A key that the world does not name delegates to IAM. */
-  refusal(principal: Principal, action: KeyAction, key: string): string | undefined {
+  /** `of`: the ARN that S3 gives as the context of the encryption. Why a caller may not use a key, in the words of S3; undefined if it may. A key that the world does not name delegates to IAM. */
+  refusal(
+    principal: Principal,
+    action: KeyAction,
+    { key, of }: { key: string; of: string },
+  ): string | undefined {
     const { delegates, users } = this.world.keys[key] ?? { delegates: true, users: [] }
-    const wish = { action, resource: key }
+    const [, , , region] = key.split(':')
+    const context = { 'kms:ViaService': `s3.${region}.amazonaws.com`, 'kms:EncryptionContext:aws:s3:arn': of }
+    const wish = { action, resource: key, context }
     const [own, ...narrowing] = principal.policies
     const judged = (policies: Principal['policies']) =>
       this.identities.judge({ ...principal, policies }, wish)

@@ -62,6 +62,13 @@ export class Buckets {
     return /<KMSMasterKeyID>([^<]+)<\/KMSMasterKeyID>/.exec(document)?.[1]
   }
 
+  /** The context of the encryption of an object: its ARN, or with a bucket key that of the bucket. */
+  contextOf(bucket: string, name: string): string {
+    const document = this.buckets.get(bucket)?.settings['encryption'] ?? ''
+    const hasBucketKey = document.includes('<BucketKeyEnabled>true</BucketKeyEnabled>')
+    return `arn:aws:s3:::${bucket}${hasBucketKey ? '' : `/${name}`}`
+  }
+
   created(bucket: string, region: string): void {
     this.buckets.set(bucket, { region, settings: {} })
     this.save()

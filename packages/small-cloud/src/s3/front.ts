@@ -25,6 +25,7 @@ import {
   targetOf,
   wishesOf,
   withoutConditions,
+  type ObjectName,
   type Operation,
 } from './operation'
 import { paceConnections } from './pace'
@@ -118,8 +119,8 @@ class Front implements Omit<StoreFront, 'ended'> {
       return tell(await this.configure(request, { bucket, setting: kind.flag }), { request, response, lost })
     const { source } = operation
     const refused =
-      (source && this.keyRefusal(principal, source.bucket, 'kms:Decrypt')) ??
-      (operation.isMutating ? this.keyRefusal(principal, bucket, kind.usesKey) : undefined)
+      (source && this.keyRefusal(principal, source, 'kms:Decrypt')) ??
+      (operation.isMutating ? this.keyRefusal(principal, operation, kind.usesKey) : undefined)
     if (refused !== undefined) throw refused
     const answer = await this.pass(operation, request)
     if (slow?.stage === 'after') await sleep(slow.by)
@@ -168,12 +169,15 @@ class Front implements Omit<StoreFront, 'ended'> {
 
   private keyRefusal(
     principal: Principal,
-    bucket: string,
+    { bucket, key: name }: ObjectName,
     action: KeyAction | undefined,
   ): StoreProblem | undefined {
     const key = this.buckets.keyOf(bucket)
     if (key === undefined || action === undefined) return undefined
-    const words = this.options.kms.refusal(principal, action, key)
+    const words = this.options.kms.refusal(principal, action, {
+      key,
+      of: this.buckets.contextOf(bucket, name),
+    })
     return words === undefined ? undefined : new StoreProblem('AccessDenied', 403, words)
   }
 
@@ -229,7 +233,7 @@ class Front implements Omit<StoreFront, 'ended'> {
     const { bucket, kind } = operation
     // An object that does not exist needs no key.
     const isRead = statusCode < 300 && !operation.isMutating
-    const refused = isRead ? this.keyRefusal(principal, bucket, kind.usesKey) : undefined
+    const refused = isRead ? this.keyRefusal(principal, operation, kind.usesKey) : undefined
     if (refused !== undefined) {
       answer.destroy()
       throw refused
