@@ -28,6 +28,8 @@ describe('a cancellation', () => {
     renameSync(join(world.folder, 'store'), join(world.folder, 'away'))
     await cancel(world.context, JOB)
     expect(cancelled).toBe(2)
-    expect(note.mock.calls).toEqual([[expect.stringMatching(/cannot be asked to save, and is ended after its window: .*missing/)]])
+    expect(note.mock.calls).toEqual([
+      [expect.stringMatching(/cannot be asked to save, and is ended after its window: .*missing/)],
+    ])
   })
 })

@@ -49,7 +49,9 @@ describe('a job that takes other steps after a reset', () => {
       await eventually(async () => world.machines.length > 0)
       const fresh = await resetAndCancel(deployment, job)
       await expect(fresh.result()).rejects.toMatchObject({
-        cause: { message: expect.stringMatching(/its workflow was reset.* crucible submit --from job-test\./) },
+        cause: {
+          message: expect.stringMatching(/its workflow was reset.* crucible submit --from job-test\./),
+        },
       })
       const attempt = await client.workflow.getHandle(attemptWorkflowId('job-test', 1)).describe()
       expect(attempt.status.name).toBe('COMPLETED')
