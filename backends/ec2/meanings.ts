@@ -285,7 +285,7 @@ const BY_WORDS: readonly { code: string; words: RegExp; meaning: Meaning }[] = [
   { code: 'UnauthorizedOperation', words: /iam:PassRole/, meaning: PASS_ROLE },
   {
     code: 'UnauthorizedOperation',
-    words: /ec2:(?:RunInstances|CreateFleet)\b.*explicit deny/,
+    words: /ec2:(?:RunInstances|CreateFleet) on resource: \S+ with an explicit deny/,
     meaning: DENIED_LAUNCH,
   },
   {
