@@ -159,7 +159,8 @@ export async function terminate(
   const { api } = host
   const { kind, id } = resource
   if (kind === 'volume') return api.deleteVolume(id, signal)
-  assertOfAttempt(resource, attemptOf(host, id))
+  // Without its deployment's id, no attempt can be read from a key.
+  assertOfAttempt(resource, host.deps.deployment === undefined ? '' : attemptOf(host, id))
   // A key with the deployment's name is ours; one of 0.1.0 may be another deployment's.
   const job = attemptOf(host, id) === id ? await api.job(id, signal) : undefined
   if (job !== undefined && !isOurs(host, job))

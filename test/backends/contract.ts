@@ -39,6 +39,7 @@
  * terminate
  *    ends a machine with everything that runs on it, and its bill where that takes a call
  *    ends a launch that waits, which then never begins
+ *    ends no machine of another attempt than its handle says
  *    takes absence for success and may be repeated for ever
  *    shows in observe when it is done
  * list

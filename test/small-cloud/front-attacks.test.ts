@@ -34,19 +34,19 @@ async function beginUpload(target: string): Promise<string> {
 
 describe('the front of the object store, asked with the grant of another job,', () => {
   it('removes no folder for an id of an upload that is a path', async () => {
-    await beginUpload(`${OWN}/object`)
+    await beginUpload(`${OWN}/beat-object`)
     const victim = join(cloud.folder, 'victim')
     mkdirSync(victim)
     writeFileSync(join(victim, 'file'), 'of the host')
     // From the folder of an object's uploads, this deep in a bucket, to the folder of the test.
     const uploadId = '../../../../../../victim'
-    const { status } = await send({ method: 'DELETE', target: `${OWN}/object?uploadId=${uploadId}` })
+    const { status } = await send({ method: 'DELETE', target: `${OWN}/beat-object?uploadId=${uploadId}` })
     expect([status, existsSync(join(victim, 'file'))]).toEqual([404, true])
   })
 
   it('writes no part into the folder of another job', async () => {
-    await beginUpload(`${OWN}/object`)
-    const target = `${OWN}/object?partNumber=1&uploadId=../../../store/jobs/job-b`
+    await beginUpload(`${OWN}/beat-object`)
+    const target = `${OWN}/beat-object?partNumber=1&uploadId=../../../store/jobs/job-b`
     const { status } = await send({ method: 'PUT', target, body: 'forged' })
     expect([status, existsSync(onDisk('store', 'jobs', 'job-b', '1'))]).toEqual([404, false])
   })

@@ -130,7 +130,7 @@ export class Stage {
         for (const folder of ownOf({ job, attempt })) putOnDisk(this.onDisk(`${folder}/kept`), canaryOf(job))
         putOnDisk(this.onDisk(`store/jobs/${job}/attempts/${attempt}0/kept`), canaryOf(job))
         const keys = await grantKeys(`s3://${BUCKET}/store`, this.cloud, { jobId: job, attempt })
-        const key = `store/jobs/${job}/attempts/${attempt}/upload`
+        const key = `store/jobs/${job}/attempts/${attempt}/beat-upload`
         const { body } = await this.raw.send({ method: 'POST', target: `/${BUCKET}/${key}?uploads` }, keys)
         const id = /<UploadId>([^<]+)</.exec(body)![1]!
         const part = `/${BUCKET}/${key}?partNumber=1&uploadId=${id}`

@@ -29,6 +29,8 @@ let out: string
 let err: string
 
 beforeEach(() => {
+  // Another file of this process may have left one.
+  process.exitCode = undefined
   out = ''
   err = ''
   jest.spyOn(process.stdout, 'write').mockImplementation((text) => Boolean((out += String(text))))
