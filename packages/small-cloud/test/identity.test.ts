@@ -99,6 +99,40 @@ describe('federated users', () => {
   })
 })
 
+describe('a permissions boundary', () => {
+  const everything = { Version: '2012-10-17', Statement: [{ Effect: 'Allow', Action: '*', Resource: '*' }] }
+  const boundary = {
+    Version: '2012-10-17',
+    Statement: [{ Effect: 'Allow', Action: ['ec2:DescribeRegions', 'sts:*'], Resource: '*' }],
+  }
+
+  it('limits a user, and the sessions of a role', async () => {
+    const at = await testCloud({
+      users: { test: { accessKeyId: 'test', secretAccessKey: 'test', policies: { everything }, boundary } },
+      roles: { 'crucible-grant': { policies: { everything }, boundary } },
+    })
+    for (const { ec2, ssm } of [at.clients, await assume(at)]) {
+      await ec2.send(new DescribeRegionsCommand({}))
+      expect(await refusal(ssm.send(new DescribeInstanceInformationCommand({})))).toMatchObject({
+        code: 'AccessDeniedException',
+      })
+    }
+  })
+})
+
+describe('the owner of the account', () => {
+  it('is the root user, which no role takes', async () => {
+    const root = { accessKeyId: 'owner', secretAccessKey: 'secret', managed: ['AdministratorAccess'] }
+    const at = await testCloud({ users: { root } })
+    const { sts } = clientsOf(at.cloud.endpoint, root)
+    expect(await sts.send(new GetCallerIdentityCommand({}))).toMatchObject({
+      Arn: 'arn:aws:iam::111122223333:root',
+      UserId: '111122223333',
+    })
+    expect(await refusal(assume(at, {}, sts))).toMatchObject({ code: 'AccessDenied', status: 403 })
+  })
+})
+
 describe('signatures', () => {
   it('that do not hold are refused in the words of each service', async () => {
     const { cloud } = await testCloud()

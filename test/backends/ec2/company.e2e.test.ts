@@ -31,6 +31,32 @@ beforeAll(async () => {
 })
 afterAll(() => at.close())
 
+/** The most that the company lets any role or user of the account do. */
+const BOUNDARY = {
+  Version: '2012-10-17',
+  Statement: [
+    {
+      Effect: 'Allow',
+      Action: [
+        'ec2:*',
+        's3:*',
+        'ssm:*',
+        'ssmmessages:*',
+        'ec2messages:*',
+        'kms:*',
+        'sts:*',
+        'pricing:*',
+        'iam:PassRole',
+        'iam:Get*',
+        'iam:List*',
+        'iam:Simulate*',
+        'servicequotas:*',
+      ],
+      Resource: '*',
+    },
+  ],
+}
+
 /** The company's key encrypts the bucket. */
 async function encrypted(Bucket: string): Promise<void> {
   const s3 = new S3Client({ forcePathStyle: true })
@@ -58,8 +84,10 @@ function inCompany(
       account: ACCOUNT,
       diskKey: DISK_KEY,
       regions: { 'us-east-1': { zones: ['us-east-1a'], groups: ['crucible-machine'] } },
-      roles: rolesOf(TEMPLATE),
-      users: { test: { accessKeyId: 'test', secretAccessKey: 'test', policies } },
+      roles: Object.fromEntries(
+        Object.entries(rolesOf(TEMPLATE)).map(([name, role]) => [name, { ...role, boundary: BOUNDARY }]),
+      ),
+      users: { test: { accessKeyId: 'test', secretAccessKey: 'test', policies, boundary: BOUNDARY } },
       ...world,
     },
     prepare: encrypted,

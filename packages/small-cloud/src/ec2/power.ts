@@ -1,6 +1,6 @@
 /** Turns an instance into a running machine. */
 import type { Clock } from '../clock'
-import type { Identities, Role } from '../identity/identities'
+import { policiesOfRole, type Identities, type Role } from '../identity/identities'
 import { credentialsDocument, instanceProfileDocument, metadataOf } from '../machines/metadata'
 import type { AskRegistry, Machine, MachineSpec } from '../machines/machine'
 import type { SimulatedGpu } from '../machines/nvidia-smi'
@@ -60,7 +60,7 @@ export class PowerSupply {
       userId: role.id,
       accessKeyId: '',
       isSession: true,
-      policies: [role.policies],
+      policies: policiesOfRole(role),
     }
     return this.parts.identities.judge(principal, { action: 'ssm:UpdateInstanceInformation' }) === 'allowed'
   }

@@ -39,8 +39,15 @@ export interface Role {
   plan: RolePlan
   /** The permissions in `plan`; every holder of the role sees each change. */
   policies: Policy[]
+  /** Its permissions boundary; missing without one. */
+  boundary?: Policy
   tags: Map<string, string>
   createdAt: Date
+}
+
+/** Policies that must all allow what a holder of the role does. */
+export function policiesOfRole({ policies, boundary }: Role): (readonly Policy[])[] {
+  return boundary === undefined ? [policies] : [policies, [boundary]]
 }
 
 export interface Profile {
@@ -68,6 +75,8 @@ interface Holder {
 
 /** The user whose keys are the credentials of the cloud. */
 const FIRST_USER = 'test'
+/** The user that is the owner of the account. */
+const ROOT_USER = 'root'
 const HOUR_MS = 3_600_000
 
 /** The roles of a world without a `roles` field: one for machines, and one for jobs. */
@@ -148,7 +157,7 @@ export class Identities {
       arn: `arn:aws:sts::${this.world.account}:assumed-role/${role.name}/${name}`,
       userId: `${role.id}:${name}`,
       role,
-      policies: [role.policies, ...(policy === undefined ? [] : [[policy]])],
+      policies: [...policiesOfRole(role), ...(policy === undefined ? [] : [[policy]])],
     })
   }
 
@@ -186,18 +195,20 @@ export class Identities {
   findByArn(arn: string): readonly (readonly Policy[])[] | undefined {
     const session = /:assumed-role\/([^/]+)\//.exec(arn)?.[1]
     const role = [...this.roles.values()].find((each) => each.arn === arn || each.name === session)
-    if (role !== undefined) return [role.policies]
+    if (role !== undefined) return policiesOfRole(role)
     return [...this.holders.values()].find(({ principal }) => principal.arn === arn)?.principal.policies
   }
 
   private addUser(name: string, user: UserPlan): void {
     const where = `users.${name}`
+    const { account } = this.world
+    const boundary = boundaryOf(user, where)
     const principal: Principal = {
-      arn: `arn:aws:iam::${this.world.account}:user/${name}`,
-      userId: this.ids.iam('AIDA'),
+      arn: `arn:aws:iam::${account}:${name === ROOT_USER ? 'root' : `user/${name}`}`,
+      userId: name === ROOT_USER ? account : this.ids.iam('AIDA'),
       accessKeyId: user.accessKeyId,
       isSession: false,
-      policies: [policiesOf(user, where)],
+      policies: [policiesOf(user, where), ...(boundary === undefined ? [] : [[boundary]])],
     }
     const { accessKeyId, secretAccessKey } = user
     this.holders.set(accessKeyId, { credentials: { accessKeyId, secretAccessKey }, principal })
@@ -217,6 +228,8 @@ export class Identities {
       id: this.ids.iam('AROA'),
       arn: `arn:aws:iam::${this.world.account}:role${path}${name}`,
     }
+    const boundary = boundaryOf(plan, `roles.${name}`)
+    if (boundary !== undefined) role.boundary = boundary
     this.roles.set(name, role)
     this.planned(role)
     return role
@@ -265,10 +278,18 @@ function policiesOf({ managed, policies }: Pick<UserPlan, 'managed' | 'policies'
       `${where}.managed: there is no policy ${name} here; take one of ${MANAGED_NAMES.join(', ')}, or write it under policies`,
     )
   })
-  const written = Object.entries(policies).map(([name, document]) => {
-    const policy = readPolicy(document)
-    if ('problem' in policy) throw new WorldError(`${where}.policies.${name}: ${policy.problem}`)
-    return policy
-  })
+  const written = Object.entries(policies).map(([name, document]) =>
+    read(document, `${where}.policies.${name}`),
+  )
   return [...named, ...written]
+}
+
+function boundaryOf({ boundary }: Pick<UserPlan, 'boundary'>, where: string): Policy | undefined {
+  return boundary === undefined ? undefined : read(boundary, `${where}.boundary`)
+}
+
+function read(document: unknown, where: string): Policy {
+  const policy = readPolicy(document)
+  if ('problem' in policy) throw new WorldError(`${where}: ${policy.problem}`)
+  return policy
 }

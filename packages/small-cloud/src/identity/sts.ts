@@ -114,6 +114,8 @@ function checkFederates(
 
 /** A missing role, an untrusted caller and a missing permission give the same answer: access denied. */
 function roleFor(identities: Identities, { principal }: Call, arn: string): Role {
+  if (principal.arn.endsWith(':root'))
+    throw new ApiError('AccessDenied', 'Roles may not be assumed by root accounts.', 403)
   const role = [...identities.roles.values()].find((each) => each.arn === arn)
   const isTrusted = role?.plan.trusts.some((who) => who === 'account' || who === principal.arn) ?? false
   const isAllowed = identities.judge(principal, { action: 'sts:AssumeRole', resource: arn }) === 'allowed'

@@ -104,18 +104,24 @@ const ofStock = exactlyOne(['count', 'changes', 'trace'], 'how much there is')
 
 const document = z.looseObject({ Statement: z.union([z.array(z.looseObject({})), z.looseObject({})]) })
 
+/** The permissions boundary: what a user or role may do at most; no limit without one. */
+const boundary = document.optional()
+
+/** The user `root` is the owner of the account. */
 const user = z.strictObject({
   accessKeyId: z.string().min(1),
   secretAccessKey: z.string().min(1),
   /** Names of managed policies that the cloud knows, or `AdministratorAccess`. */
   managed: z.array(z.string()).default([]),
   policies: z.record(z.string(), document).default({}),
+  boundary,
 })
 const role = z.strictObject({
   /** Single sign-on roles have one: `/aws-reserved/sso.amazonaws.com/`. */
   path: z.string().startsWith('/').endsWith('/').optional(),
   managed: z.array(z.string()).default([]),
   policies: z.record(z.string(), document).default({}),
+  boundary,
   /** The principals that may assume the role: services, or `account` for every identity of this account with `sts:AssumeRole`. */
   trusts: z.array(z.string()).default(['account']),
   sessionMax: duration.default(3_600_000),
