@@ -108,7 +108,11 @@ describe('a fleet that answers with neither a machine nor an error', () => {
 describe('a fleet that launched nothing', () => {
   it.each([
     ['iam:PassRole', /iam:PassRole/, /CRUCIBLE_EC2_PROFILE/],
-    ['ec2:RunInstances', /ec2:RunInstances .* service control policy/, /policy denies this.*CRUCIBLE_EC2_TAGS/],
+    [
+      'ec2:RunInstances',
+      /ec2:RunInstances .* service control policy/,
+      /policy denies this.*CRUCIBLE_EC2_TAGS/,
+    ],
   ])('for want of %s stops the job, and names the permission', async (action, message, hint) => {
     const { launch } = await stage(denying(action), {}, WORKER)
     expect(await launch()).toMatchObject({
