@@ -27,6 +27,7 @@ export class Metrics {
   private readonly garbage
   private readonly gauges
   private readonly readings: (() => Promise<void>)[] = []
+  #reading: Promise<void> | undefined
 
   /**
    * @param now the wall clock, for the age of an order
@@ -155,9 +156,12 @@ export class Metrics {
     )
   }
 
-  /** Brings the gauges up to date. What cannot be read keeps its last value. */
+  /** Brings the gauges up to date. What cannot be read keeps its last value. All who ask during a reading share it, for the server's sake. */
   async read(): Promise<void> {
-    await Promise.allSettled(this.readings.map((reading) => reading()))
+    this.#reading ??= Promise.allSettled(this.readings.map((reading) => reading())).then(() => {
+      this.#reading = undefined
+    })
+    await this.#reading
   }
 }
 

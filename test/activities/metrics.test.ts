@@ -136,6 +136,16 @@ describe('the gauges', () => {
     expect(asked.every((query) => query.includes("ExecutionStatus = 'Running'"))).toBe(true)
   })
 
+  it('are read once for all who ask at the same time, and anew for who asks later', async () => {
+    let asked = 0
+    const workflow = { count: async () => ({ count: (asked += 1) }) }
+    metrics.readJobs({ workflow } as unknown as Client, [])
+    await metrics.read()
+    const once = asked
+    await Promise.all(Array.from({ length: 1_000 }, () => metrics.read()))
+    expect(asked).toBe(2 * once)
+  })
+
   it('keep their values while the server does not answer', async () => {
     const workflow = { count: () => Promise.reject(new Error('away')) }
     metrics.readJobs({ workflow } as unknown as Client, [])

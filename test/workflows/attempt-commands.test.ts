@@ -24,6 +24,8 @@ let isTimeUp: boolean
 /** Times within which a request must be written, and whether it cannot be. */
 let limits: number[]
 let isStoreAway: boolean
+/** Whether a store that is away fails no request, but leaves each open. */
+let isStoreHanging: boolean
 /** Waits of an earlier test never end. */
 let testNumber = 0
 
@@ -45,9 +47,11 @@ jest.mock('@temporalio/workflow', () => ({
     return true
   },
   defineSignal: (name: string) => name,
+  patched: () => true,
   setHandler: (name: string, handle: (argument: unknown) => void) => handlers.set(name, handle),
 }))
 const mockDrain = async ({ drain }: { drain: object }): Promise<void> => {
+  if (isStoreAway && isStoreHanging) return new Promise(() => undefined)
   if (isStoreAway) throw new Error('the time for the activity is up')
   written.push(drain)
 }
@@ -66,7 +70,9 @@ jest.mock('../../workflows/activities', () => ({
     },
   }),
 }))
-const { listen, obeyDrain } = jest.requireActual<typeof Commands>('../../workflows/job/attempt-commands')
+const { giveUpStore, listen, obeyDrain } = jest.requireActual<typeof Commands>(
+  '../../workflows/job/attempt-commands',
+)
 
 afterAll(() => void (testNumber += 1))
 beforeEach(() => {
@@ -79,6 +85,7 @@ beforeEach(() => {
   isTimeUp = false
   limits = []
   isStoreAway = false
+  isStoreHanging = false
 })
 
 const settled = async (): Promise<void> => {
@@ -90,7 +97,8 @@ function attemptOf(runnerStart: 'with-launch' | 'after-launch' = 'with-launch') 
   const order = { jobId: 'job-1', attempt: 1, backend: 'here', runnerStart }
   const input = { order, timing: DEFAULT_TIMING } as AttemptInput
   const commands = listen(input)
-  const end = obeyDrain(input, PAGE, { commands, machine: { handle: HANDLE } })
+  const obeyed = obeyDrain(input, PAGE, { commands, machine: { handle: HANDLE } })
+  const end = Promise.race([obeyed, giveUpStore(input, commands)])
   return { commands, end, drain: (request: DrainRequest) => handlers.get('drain')!(request) }
 }
 
@@ -118,6 +126,45 @@ describe('a request to save and stop', () => {
     drain({ reason: 'migrated', windowMs: 20_000 })
     await settled()
     expect([limits, written]).toEqual([[], [{ reason: 'migrated', windowMs: 20_000 }]])
+  })
+
+  it.each<[string, DrainRequest[], DrainRequest]>([
+    [
+      'a job that is cancelled while it moves',
+      [
+        { reason: 'migrated', windowMs: 20_000 },
+        { reason: 'cancelled', windowMs: 20_000 },
+      ],
+      { reason: 'cancelled', windowMs: 20_000 },
+    ],
+    [
+      'a job that is cancelled a second time, with less time',
+      [
+        { reason: 'cancelled', windowMs: 20_000 },
+        { reason: 'cancelled', windowMs: 2_000 },
+      ],
+      { reason: 'cancelled', windowMs: 2_000 },
+    ],
+  ])('of %s is given up after the window of its cancellation', async (_, requests, last) => {
+    isStoreAway = isStoreHanging = true
+    const { commands, end, drain } = attemptOf()
+    for (const request of requests) {
+      drain(request)
+      await settled()
+    }
+    expect([commands.drain, timers]).toEqual([last, [last.windowMs + powerOffMs]])
+    isTimeUp = true
+    expect(await end).toBeNull()
+  })
+
+  it('that the store has taken is not given up', async () => {
+    const { commands, drain } = attemptOf()
+    drain({ reason: 'migrated', windowMs: 20_000 })
+    await settled()
+    drain({ reason: 'cancelled', windowMs: 20_000 })
+    await settled()
+    expect(timers).toEqual([20_000 + powerOffMs + 2 * beatMs])
+    commands.close()
   })
 
   it('that is shortened is written again with its number, and waited for anew', async () => {
@@ -159,12 +206,14 @@ describe('a request to save and stop', () => {
     expect(await end).toEqual({ kind: 'stopped', by: 'expired' })
   })
 
-  it('keeps its first reason', async () => {
+  it('keeps its first reason, unless its job is cancelled', async () => {
     const { commands, drain } = attemptOf()
     drain({ reason: 'migrated', windowMs: 20_000 })
-    drain({ reason: 'cancelled', windowMs: 5_000 })
-    await settled()
+    drain({ reason: 'superseded', windowMs: 5_000 })
     expect(commands.drain).toEqual({ reason: 'migrated', windowMs: 5_000 })
+    drain({ reason: 'cancelled', windowMs: 20_000 })
+    expect(commands.drain).toEqual({ reason: 'cancelled', windowMs: 5_000 })
+    await settled()
     commands.close()
   })
 

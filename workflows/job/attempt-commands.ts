@@ -1,4 +1,4 @@
-import { CancellationScope, condition, defineSignal, setHandler } from '@temporalio/workflow'
+import { CancellationScope, condition, defineSignal, patched, setHandler } from '@temporalio/workflow'
 import type { Limits } from '../../core/documents'
 import type { Drain, DrainRequest } from '../../core/job/drain'
 import type { MachineHandle } from '../../core/handle'
@@ -10,8 +10,12 @@ import { forever, foreverUntil, kept } from '../forever'
 
 /** Requests that an attempt receives while it runs. */
 export interface AttemptCommands {
-  /** The first reason counts; a later request can only shorten the window. */
+  /** The first reason counts, unless the job is cancelled; a later request can only shorten the window. */
   readonly drain: DrainRequest | null
+  /** Whether the machine or the store has taken the first request to save and stop. */
+  isOnRecord: boolean
+  /** Whether the job was cancelled while an earlier request was on its way. */
+  readonly isOverruled: boolean
   /** Extensions not yet passed on. */
   readonly limits: Limits[]
   readonly isClosed: boolean
@@ -30,6 +34,8 @@ const extendSignal = defineSignal<[ExtendRequest]>(EXTEND_SIGNAL)
 export function listen({ timing }: AttemptInput): AttemptCommands {
   const commands = {
     drain: null as DrainRequest | null,
+    isOnRecord: false,
+    isOverruled: false,
     limits: [] as Limits[],
     isClosed: false,
     expire: (windowMs: number): void => drain({ reason: 'expired', windowMs }),
@@ -42,6 +48,11 @@ export function listen({ timing }: AttemptInput): AttemptCommands {
     const { drain: first } = commands
     if (first === null) commands.drain = request
     else if (request.windowMs < first.windowMs) commands.drain = { ...first, windowMs: request.windowMs }
+    if (first === null || request.reason !== 'cancelled') return
+    const isNews = first.reason !== 'cancelled' || !commands.isOnRecord
+    if (!isNews || !patched('cancellations-overrule')) return
+    commands.drain = { reason: 'cancelled', windowMs: Math.min(request.windowMs, first.windowMs) }
+    commands.isOverruled = true
   }
   setHandler(drainSignal, drain, { description: 'Save and stop within a window.' })
   setHandler(extendSignal, ({ limits }) => void commands.limits.push(limits), {
@@ -73,6 +84,7 @@ export async function obeyDrain(
     const drain = { reason, windowMs, seq: seq > 1 ? seq : undefined }
     const isTold = await tellMachine(input, machine, { commands, drain })
     if (!isTold && !(await isWritten(input, page, drain))) return null
+    commands.isOnRecord = true
     const passedMs = isTold ? Date.now() - beganMs : 0
     // The runner reads the request at its next poll, and powers off at the end of the window.
     const obeysWithinMs = windowMs + timing.powerOffMs + 2 * timing.beatMs - passedMs
@@ -89,6 +101,24 @@ export async function obeyDrain(
     // The job does not want it to stop: it continues elsewhere.
     if (!isShortened) return reason === 'expired' ? { kind: 'stopped', by: 'expired' } : null
   }
+}
+
+/**
+ * Resolves when a job was cancelled while an earlier request to save and stop was on its way, and a store that is away has not taken that one
+ * within the window of the cancellation: the settlement then ends the machine through its provider.
+ */
+export async function giveUpStore({ timing }: AttemptInput, commands: AttemptCommands): Promise<null> {
+  const isSettled = (): boolean => commands.isOnRecord || commands.isClosed
+  await condition(() => commands.isOverruled || isSettled())
+  while (!isSettled()) {
+    const { windowMs } = commands.drain!
+    const isShortened = (): boolean => commands.drain!.windowMs < windowMs
+    const isAnswered = await condition(() => isSettled() || isShortened(), windowMs + timing.powerOffMs, {
+      summary: 'time for the store to take the request',
+    })
+    if (!isAnswered) return null
+  }
+  return new Promise(() => undefined)
 }
 
 /** The machine of the attempt, after its launch. */

@@ -7,7 +7,14 @@ import type { AttemptEnd } from '../../core/job/ledger'
 import { ATTEMPT_FAILED, type AttemptInput, type AttemptOutcome } from '../../core/messages'
 import { formatDuration } from '../../core/time/time'
 import { on, orchestrator, watching } from '../activities'
-import { listen, obeyDrain, obeyExtensions, type AttemptCommands, type Machine } from './attempt-commands'
+import {
+  giveUpStore,
+  listen,
+  obeyDrain,
+  obeyExtensions,
+  type AttemptCommands,
+  type Machine,
+} from './attempt-commands'
 import { AttemptPage } from './attempt-page'
 import { forever, kept } from '../forever'
 import { failedLaunch, launch, RunnerStarts } from './launch'
@@ -44,6 +51,7 @@ async function live(
   page.ordering()
   const machine: Machine = { handle: null }
   const draining = kept(obeyDrain(input, page, { commands, machine }))
+  const givingUp = giveUpStore(input, commands)
   const launched = await launch(input, commands).catch(failedLaunch)
   if (launched.kind === 'untouched') {
     commands.close()
@@ -54,7 +62,7 @@ async function live(
   const end =
     handle === null
       ? launched.end
-      : await Promise.race([follow(input, page, { commands, handle, machine }), draining])
+      : await Promise.race([follow(input, page, { commands, handle, machine }), draining, givingUp])
   commands.close()
   const settlement = await settle(input, page, { commands, handle, end })
   life.isSettled = true
