@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { constants, existsSync } from 'node:fs'
 import { mkdir, open, realpath, rename, rm, symlink, unlink, type FileHandle } from 'node:fs/promises'
-import { join, sep } from 'node:path'
+import { dirname, join, sep } from 'node:path'
 import type { TreeEntry } from '../../core/job/checkpoint'
 import { SECOND_MS } from '../../core/time/time'
 import { hasCode } from '../../storage/file-errors'
@@ -80,7 +80,8 @@ export class FencedFolder {
   /** Writes a file: `fill` gets a new name, which replaces the path, or a link there, when `fill` returns. */
   async place<T>(path: string, fill: (temporary: string) => Promise<T>): Promise<T> {
     return this.at(path, async (at) => {
-      const temporary = `${at}.${randomUUID()}.part`
+      // Not longer for a long name, which the file system would refuse.
+      const temporary = join(dirname(at), `${randomUUID()}.part`)
       try {
         const filled = await fill(temporary)
         await rename(temporary, at)

@@ -260,6 +260,14 @@ describe('artifacts', () => {
     }
   })
 
+  it('are copied under names as long as a file system allows', async () => {
+    const name = 'n'.repeat(255)
+    await world.store.put(`${layout.artifactsOf(JOB, 2)}${name}`, 'long')
+    await finish()
+    await downloadArtifacts(world.context, JOB, { toFolder })
+    expect(await readFile(join(toFolder, name), 'utf8')).toBe('long')
+  })
+
   it('lead nowhere outside the folder, whatever a store lists', async () => {
     const { store } = world
     const list = store.list.bind(store)
