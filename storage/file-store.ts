@@ -21,7 +21,7 @@ import { readFolder, splitPrefix, statOf, TEMPORARY_FOLDER, walk } from './file-
 import { checkKey, checkPrefix } from './keys'
 import { layout } from './layout'
 import { MarkCheck, missingRoot } from './mark'
-import { copySynced, placeIfAbsent, removeEmptyFolder, writeSynced } from './place'
+import { copySynced, partialOf, placeIfAbsent, removeEmptyFolder, writeSynced } from './place'
 import { checkSize, StoreError, type ObjectStore, type SignedUrls, type StoredObject } from './store'
 import type { UnfinishedUpload } from './unfinished'
 
@@ -104,7 +104,7 @@ export class FileStore implements ObjectStore {
 
   async getFile(key: string, path: string): Promise<boolean> {
     if ((await this.head(key)) === undefined) return false
-    const partial = `${path}.${randomUUID()}.part`
+    const partial = partialOf(path)
     const failed = (error: unknown): never => {
       throw storeErrorOf(error, `write ${path}`)
     }

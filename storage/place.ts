@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { copyFile, link, open, rename, rm, rmdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hasCode } from './file-errors'
 import { statOf } from './file-walk'
@@ -11,6 +12,11 @@ const LINKLESS_CODES = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
 /** A claim is held for one check and one rename; a claim that is unchanged for this long belongs to a killed process. */
 const CLAIM_PATIENCE_MS = 5_000
 const CLAIM_PAUSE_MS = 20
+
+/** A new name next to a file, until that is complete: not longer for a long name, which the file system would refuse. */
+export function partialOf(path: string): string {
+  return join(dirname(path), `${randomUUID()}.part`)
+}
 
 /** Writes a new file that survives a power failure. */
 export async function writeSynced(path: string, body: Buffer | string): Promise<void> {

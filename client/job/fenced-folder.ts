@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto'
 import { constants, existsSync } from 'node:fs'
 import { mkdir, open, realpath, rename, rm, symlink, unlink, type FileHandle } from 'node:fs/promises'
-import { dirname, join, sep } from 'node:path'
+import { join, sep } from 'node:path'
 import type { TreeEntry } from '../../core/job/checkpoint'
 import { SECOND_MS } from '../../core/time/time'
 import { hasCode } from '../../storage/file-errors'
+import { partialOf } from '../../storage/place'
 import { CrucibleError } from '../errors'
 
 const PERMISSIONS = 0o777
@@ -80,8 +80,7 @@ export class FencedFolder {
   /** Writes a file: `fill` gets a new name, which replaces the path, or a link there, when `fill` returns. */
   async place<T>(path: string, fill: (temporary: string) => Promise<T>): Promise<T> {
     return this.at(path, async (at) => {
-      // Not longer for a long name, which the file system would refuse.
-      const temporary = join(dirname(at), `${randomUUID()}.part`)
+      const temporary = partialOf(at)
       try {
         const filled = await fill(temporary)
         await rename(temporary, at)

@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import { open, rename, rm, type FileHandle } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { StoreError } from '../store'
 import { storeErrorOf } from '../file-errors'
 import { eachOf } from '../parallel'
+import { partialOf } from '../place'
 import type { Bucket } from './s3-store'
 
 const PART_BYTES = 8 * 1024 * 1024
@@ -15,7 +15,7 @@ export async function downloadTo(path: string, bucket: Bucket, key: string): Pro
   const { sdk, client, name } = bucket
   const head = await client.send(new sdk.HeadObjectCommand({ Bucket: name, Key: key }))
   const size = head.ContentLength ?? 0
-  const partial = `${path}.${randomUUID()}.part`
+  const partial = partialOf(path)
   try {
     const file = await writing(path, () => open(partial, 'wx'))
     try {

@@ -1,5 +1,5 @@
 /** How an attempt obeys a request to save and stop: what its machine gets to know, and how long it gets. */
-import { afterAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { DrainRequest } from '../../core/job/drain'
 import type { MachineHandle } from '../../core/handle'
 import type { AttemptInput } from '../../core/messages'
@@ -8,7 +8,21 @@ import type { AttemptPage } from '../../workflows/job/attempt-page'
 import type * as Commands from '../../workflows/job/attempt-commands'
 
 const { drainMs, powerOffMs, beatMs } = DEFAULT_TIMING
-const PAGE = { stopping: () => undefined, trouble: () => undefined } as unknown as AttemptPage
+/** How long the attempt paused, during which the clock goes on. */
+let pauses: number[]
+const PAGE = {
+  stopping: () => undefined,
+  trouble: () => undefined,
+  retries: {
+    pause: async (forMs: number) => {
+      pauses.push(forMs)
+      jest.setSystemTime(Date.now() + forMs)
+      isStoreAway = pauses.length < refusals
+    },
+  },
+} as unknown as AttemptPage
+/** Requests that a store refuses before it takes one. */
+let refusals: number
 const HANDLE = { id: 'm-1' } as MachineHandle
 
 let handlers: Map<string, (argument: unknown) => void>
@@ -75,8 +89,12 @@ const { giveUpStore, listen, obeyDrain } = jest.requireActual<typeof Commands>(
 )
 
 afterAll(() => void (testNumber += 1))
+afterEach(() => void jest.useRealTimers())
 beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick'] })
   testNumber += 1
+  pauses = []
+  refusals = Infinity
   handlers = new Map()
   written = []
   told = []
@@ -118,7 +136,19 @@ describe('a request to save and stop', () => {
     const { end, drain } = attemptOf()
     drain({ reason: 'cancelled', windowMs: 20_000 })
     expect(await end).toBeNull()
-    expect([limits, timers]).toEqual([[20_000 + powerOffMs], []])
+    const limitMs = 20_000 + powerOffMs
+    expect([limits[0], pauses.reduce((sum, each) => sum + each)]).toEqual([limitMs, limitMs])
+    expect(timers).toEqual([])
+  })
+
+  it('of a cancelled job is written once the store no longer refuses it, within its window', async () => {
+    isStoreAway = true
+    refusals = 2
+    const { commands, drain } = attemptOf()
+    drain({ reason: 'cancelled', windowMs: 20_000 })
+    await settled()
+    expect([pauses, written]).toEqual([[10_000, 10_000], [{ reason: 'cancelled', windowMs: 20_000 }]])
+    commands.close()
   })
 
   it('of any other job waits for the store', async () => {

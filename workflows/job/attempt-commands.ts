@@ -164,17 +164,25 @@ async function isWritten(
 ): Promise<boolean> {
   const request = { jobId: order.jobId, attempt: order.attempt, drain }
   if (drain.reason === 'cancelled') {
-    return drainWithin(drain.windowMs + timing.powerOffMs)
-      .drain(request)
-      .then(
-        () => true,
-        () => false,
-      )
+    const untilMs = Date.now() + drain.windowMs + timing.powerOffMs
+    for (let leftMs = untilMs - Date.now(); leftMs > 0; leftMs = untilMs - Date.now()) {
+      try {
+        await drainWithin(leftMs).drain(request)
+        return true
+      } catch {
+        // A store that refuses fails the request at once, and may take it later in the window.
+        const pauseMs = Math.min(REFUSED_PAUSE_MS, untilMs - Date.now())
+        if (pauseMs > 0) await page.retries.pause(pauseMs, { summary: 'the store refuses: trying again' })
+      }
+    }
+    return false
   }
   await forever(() => orchestrator.drain(request), page)
   return true
 }
 
+/** Pause before a request that the store has refused is written again. */
+const REFUSED_PAUSE_MS = 10_000
 /** Time from reading the request to the beat that confirms it, over a slow line. */
 const OBEYED_WITHIN_MS = 5_000
 

@@ -74,6 +74,13 @@ const download = (wanted?: string): Promise<DownloadedCheckpoint> =>
 const around = async (): Promise<string[]> => readdir(join(world.folder, 'here')).catch(() => [])
 
 describe('a downloaded checkpoint', () => {
+  it('has files with names as long as a file system allows', async () => {
+    const name = 'n'.repeat(255)
+    await save(9, { files: { [name]: 'long' }, links: [] })
+    await download()
+    expect(await readFile(join(toFolder, name), 'utf8')).toBe('long')
+  })
+
   it('is the newest one, as the program wrote it', async () => {
     await save(5, { files: { old: 'x' }, links: [] })
     await save(9)
