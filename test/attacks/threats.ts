@@ -68,7 +68,7 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'Temporal client',
     tries: 'use anything signed again',
-    keeps: 'the table below',
+    keeps: 'table below',
     proof: { file: 'test/attacks/permissions.test.ts', tests: 'the table of signed inputs' },
   },
   {
@@ -157,6 +157,12 @@ export const THREATS: readonly Threat[] = [
     tries: 'change signed arguments',
     keeps: 'the signature covers them',
     proof: { file: 'test/storage/payload-seal.test.ts', tests: 'PayloadSeal refuses' },
+  },
+  {
+    from: 'network',
+    tries: 'flood /metrics',
+    keeps: 'readings are shared',
+    proof: { file: 'test/activities/metrics.test.ts', tests: 'the gauges are read once' },
   },
   {
     from: 'local web page',
@@ -418,8 +424,8 @@ export const THREATS: readonly Threat[] = [
   },
   {
     from: 'any job',
-    tries: 'do all this at once',
-    keeps: 'no late beat, nothing left',
+    tries: 'do all at once',
+    keeps: 'no late beat',
     proof: { file: 'test/hostile/hostile.e2e.test.ts', tests: 'a job that does everything hostile at once' },
   },
   {
@@ -434,7 +440,7 @@ export const THREATS: readonly Threat[] = [
   {
     from: 'any job',
     tries: 'stall it with nested or circular folders',
-    keeps: 'each folder is read once',
+    keeps: 'each is read once',
     proof: { python: 'test_globs' },
   },
   {

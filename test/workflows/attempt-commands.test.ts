@@ -8,7 +8,7 @@ import type { AttemptPage } from '../../workflows/job/attempt-page'
 import type * as Commands from '../../workflows/job/attempt-commands'
 
 const { drainMs, powerOffMs, beatMs } = DEFAULT_TIMING
-/** How long the attempt paused, during which the clock goes on. */
+/** How long the attempt paused, during which the clock continues. */
 let pauses: number[]
 const PAGE = {
   stopping: () => undefined,
@@ -141,7 +141,7 @@ describe('a request to save and stop', () => {
     expect(timers).toEqual([])
   })
 
-  it('of a cancelled job is written once the store no longer refuses it, within its window', async () => {
+  it('of a cancelled job is written when the store is back within its window', async () => {
     isStoreAway = true
     refusals = 2
     const { commands, drain } = attemptOf()

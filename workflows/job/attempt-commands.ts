@@ -170,9 +170,9 @@ async function isWritten(
         await drainWithin(leftMs).drain(request)
         return true
       } catch {
-        // A store that refuses fails the request at once, and may take it later in the window.
-        const pauseMs = Math.min(REFUSED_PAUSE_MS, untilMs - Date.now())
-        if (pauseMs > 0) await page.retries.pause(pauseMs, { summary: 'the store refuses: trying again' })
+        // The server gives a request up early if its next try would be too late: the rest of the window is used too.
+        const pauseMs = Math.min(GIVEN_UP_PAUSE_MS, untilMs - Date.now())
+        if (pauseMs > 0) await page.retries.pause(pauseMs, { summary: 'the store is away: trying again' })
       }
     }
     return false
@@ -181,8 +181,8 @@ async function isWritten(
   return true
 }
 
-/** Pause before a request that the store has refused is written again. */
-const REFUSED_PAUSE_MS = 10_000
+/** Longest pause before a request that was given up is written again. */
+const GIVEN_UP_PAUSE_MS = 10_000
 /** Time from reading the request to the beat that confirms it, over a slow line. */
 const OBEYED_WITHIN_MS = 5_000
 

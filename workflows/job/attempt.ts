@@ -51,7 +51,7 @@ async function live(
   page.ordering()
   const machine: Machine = { handle: null }
   const draining = kept(obeyDrain(input, page, { commands, machine }))
-  const givingUp = giveUpStore(input, commands)
+  const givingUp = kept(giveUpStore(input, commands))
   const launched = await launch(input, commands).catch(failedLaunch)
   if (launched.kind === 'untouched') {
     commands.close()
