@@ -73,6 +73,7 @@ export function workflowModule(): object {
     isCancellation: (error: { cause?: unknown }) => error.cause instanceof CancelledFailure,
     sleep: (limitMs: number, options?: { summary: string }) => condition(() => false, limitMs, options),
     defineQuery: String,
+    patched: () => true,
     defineSignal: String,
     defineUpdate: String,
     setHandler: (
