@@ -19,7 +19,7 @@ export interface BootTime {
   lowMs: number
   middleMs: number
   highMs: number
-  /** What each GiB of memory of a machine adds above a limit; missing where large machines boot as fast as small ones. */
+  /** Boot time that each GiB of a machine's memory above a limit adds; missing where large machines boot as fast as small ones. */
   perGiB?: { aboveGiB: number; lowMs: number; middleMs: number; highMs: number }
   /** Dated source of the figures, for people. */
   source: string

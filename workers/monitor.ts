@@ -36,6 +36,8 @@ export class Monitor {
       server.once('error', reject)
       server.listen(port, host, resolve)
     })
+    // Workers keep the process alive, and a process whose workers cannot start ends.
+    server.unref()
     return monitor
   }
 

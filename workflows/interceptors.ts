@@ -1,5 +1,6 @@
 import {
   ApplicationFailure,
+  isCancellation,
   log,
   patched,
   workflowInfo,
@@ -198,10 +199,15 @@ function checkLocalResult<T>(of: string, result: T): T {
   return value
 }
 
-/** Refuses a failure that no worker of this deployment has signed. */
+/**
+ * Refuses a failure that no worker of this deployment has signed. A cancellation that was asked for needs no signature: it answers nothing, and
+ * the server itself reports that of an activity that no worker has begun.
+ */
 function failed(of: string, error: unknown): never {
   const problem = areSealsRequired() ? refusalOfFailure(error) : undefined
-  throw problem === undefined ? error : refusedAnswer(`the failure of ${of}`, problem)
+  if (problem === undefined) throw error
+  if (isCancellation(error) && patched('cancellations-are-not-signed')) throw error
+  throw refusedAnswer(`the failure of ${of}`, problem)
 }
 
 function refusedAnswer(what: string, problem: string): ApplicationFailure {

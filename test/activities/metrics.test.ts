@@ -6,7 +6,7 @@ import { HISTOGRAMS, Metrics } from '../../activities/metrics'
 
 const NOW = Date.UTC(2026, 10, 29, 12)
 
-/** What was recorded: `name{labels} value`. */
+/** The values that the meter has received, as `name{labels} value`. */
 let recorded: string[]
 let metrics: Metrics
 let monotonicMs: number

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => at.close())
 
-/** Those that start a small cloud: a process has one at a time. */
+/** The benchmarks that start a small cloud: a process has only one cloud at a time. */
 const CLOUD_PARTS = ['recovery', 'queue', 'disks']
 /** packages/small-cloud/test/throughput.test.ts keeps what `disks` is about. */
 const CHOSEN_PARTS = chosen(CLOUD_PARTS, ['recovery', 'queue'])

@@ -47,7 +47,7 @@ afterAll(async () => {
   await connected.close()
 }, 60_000)
 
-/** What a worker's process answers at a path. */
+/** Returns the answer of a worker's process at a path. */
 async function textAt({ document }: { document: Record<string, unknown> }, path: string): Promise<string> {
   const answer = await fetch(`http://${String(document['metrics'])}${path}`)
   expect(answer.status).toBe(200)
@@ -112,7 +112,7 @@ it('a job waits until workers are started, each in a process of its own, and say
   })
 
   const metrics = await textAt(orchestrator, '/metrics')
-  // Those of Temporal's SDK, and ours.
+  // The metrics of Temporal's SDK come first, then those of the product.
   expect(metrics).toMatch(/^temporal_worker_task_slots_available\{.*\} \d+$/m)
   expect(metrics).toMatch(
     /^crucible_activities_total\{activity="finishJob",outcome="ok",role="orchestrator"\} 1$/m,

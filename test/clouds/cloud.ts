@@ -82,7 +82,7 @@ export async function openGround(wishes: CloudWishes, deploymentId = DEPLOYMENT_
   return { provider, cloud, machines, storage }
 }
 
-/** What looks at a run before its beginning, or in the end, meets the faults of its store, and asks again. */
+/** Repeats a look at a run while the drawn faults of its store make the look fail. */
 export async function patiently<T>(look: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

@@ -18,7 +18,7 @@ export type Instance = ReturnType<Cloud['instances']>[number]
 /** Settings that some provider's backend has. */
 export type CloudConfig = Partial<Pick<Ec2Config, 'staleForMs' | 'templatesKeptMs' | 'tags'>>
 
-/** What surrounds the jobs of a company's account. */
+/** The surroundings of jobs in the account of a company. */
 export interface Company {
   world: WorldText
   config: CloudConfig

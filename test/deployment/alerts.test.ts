@@ -14,7 +14,7 @@ const RULES = groups.flatMap(({ rules }) => rules)
 
 /** Hours after which the alerts are looked at. */
 const LOOK_AT = '3h'
-/** One value a minute: constant, growing by so much, or one that changes ten minutes before the look (`_` is none). */
+/** Values of a series, one for each minute. `jump` changes ten minutes before the alerts are looked at; `_` stands for a missing value. */
 const constant = (value: number): string => `${value}x240`
 const growing = (by: number): string => `0+${by}x240`
 const jump = (from: string, to: string): string => `${from}x170 ${to}x70`

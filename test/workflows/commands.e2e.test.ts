@@ -317,6 +317,8 @@ describe('limits', () => {
     inWorld(
       {
         wares: [SPOT],
+        // The runner that stops by itself is in this process, which a busy host holds up.
+        timing: { powerOffMs: patient(1_000) },
         behave: ({ attempt }) => ({ ...LONG, diesAtStep: attempt === 1 ? 65 : undefined }),
       },
       async (deployment) => {
@@ -324,10 +326,10 @@ describe('limits', () => {
         await running(job, 2)
         const { spentMicroUsd } = await statusOf(job)
         expect(spentMicroUsd).toBeGreaterThan(0)
-        // Enough for the second machine until five seconds from now.
+        // Enough for the second machine until five seconds from now, and its power-off.
         const order = (await deployment.store.get(layout.order('job-test', 2)))!.toString()
         const { issuedAtMs } = JSON.parse(order) as { issuedAtMs: number }
-        const second = spendOver(Date.now() + 5_000 - issuedAtMs, SPOT.priceMicroUsdPerHour)
+        const second = spendOver(Date.now() + 5_000 + patient(1_000) - issuedAtMs, SPOT.priceMicroUsdPerHour)
         const budgetMicroUsd = spentMicroUsd + second
         await job.executeUpdate('extend', { args: [{ budgetMicroUsd }] })
         expect(await ended(job)).toMatchObject({ status: 'FAILED', type: 'budget-reached' })

@@ -1,6 +1,6 @@
 /** What a workflow refuses to do for a stranger, and what it signs; `strangers.e2e.test.ts` shows the same with a server. */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
-import { ActivityFailure, ApplicationFailure } from '@temporalio/common'
+import { ActivityFailure, ApplicationFailure, CancelledFailure } from '@temporalio/common'
 import { answering, refused, stamped, unstamped, type Stamp } from '../../core/stamps'
 import type * as Interceptors from '../../workflows/interceptors'
 
@@ -15,6 +15,7 @@ let isReplayed: boolean
 
 jest.mock('@temporalio/workflow', () => ({
   ...jest.requireActual<object>('@temporalio/common'),
+  ...jest.requireActual<object>('@temporalio/workflow/lib/errors'),
   CancellationScope: {},
   defineSignal: () => undefined,
   log: { warn: (text: string) => warnings.push(text) },
@@ -295,6 +296,23 @@ describe('a workflow of a deployment with a key', () => {
     })
     const own = [{ class: 'auth', message: 'Renew the key.' }]
     await expect(out.scheduleActivity(asked, fail(own))).rejects.toMatchObject({ cause: { type: 'auth' } })
+  })
+
+  it('takes the cancellation of an activity that no worker has begun, which the server reports in words of its own', async () => {
+    const cancelled = new ActivityFailure(
+      'cancelled',
+      'launch',
+      'a-1',
+      'RETRY_STATE_UNSPECIFIED' as never,
+      'me',
+      new CancelledFailure('cancelled', [refused('it is not signed')]),
+    )
+    const asked = { activityType: 'launch', args: [], headers } as never
+    const ask = (): Promise<unknown> =>
+      made().out.scheduleActivity(asked, () => Promise.reject(cancelled)) as Promise<unknown>
+    await expect(ask()).rejects.toBe(cancelled)
+    isReplayed = true
+    await expect(ask()).rejects.toThrow('Refused the failure of launch: it is not signed.')
   })
 
   it('takes no result that no worker of the deployment has signed', async () => {

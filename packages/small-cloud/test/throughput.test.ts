@@ -14,7 +14,7 @@ import { stopClouds, testCloud } from './support'
 
 const MIB = 2 ** 20
 
-/** What a server sends back, and the milliseconds that it takes. */
+/** Sends a body to a server that echoes it, and returns the echo with the milliseconds that it took. */
 async function echoed(limits: Limits | undefined, body: Buffer): Promise<{ back: Buffer; ms: number }> {
   const server = createServer((request, response) => void request.pipe(response))
   paceConnections(server, () => limits)

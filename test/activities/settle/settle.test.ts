@@ -46,6 +46,32 @@ const inputOf = (launched = place.launched()): SettleInput => ({
 })
 const settle = (input: SettleInput): Promise<Settlement> => perform(place.verbs(), 'settle', input)
 
+describe('the settlement of an attempt whose store is away', () => {
+  it.each([
+    ['ends the machine of a cancelled job', 'cancelled', 0, ['gone']],
+    ['leaves the machine of a cancelled job in its window', 'cancelled', HOUR_MS, ['alive']],
+    ['leaves the machine of a job that moves', 'migrated', 0, ['alive']],
+    ['leaves the machine of an attempt that was not asked to stop', null, 0, ['alive']],
+  ] as const)('%s, and goes on once the store answers', async (_, drainReason, windowMs, states) => {
+    const input = { ...inputOf(), drainReason, windowMs }
+    expect(place.lives()).toEqual(['alive'])
+    const bringBack = await place.storeDown()
+    await expect(settle(input)).rejects.toMatchObject({ type: 'transient' })
+    expect(place.lives()).toEqual(states)
+    await bringBack()
+    await settle({ ...input, windowMs: 0 })
+    expect(place.lives()).toEqual(['gone'])
+  })
+
+  it('is that the job was cancelled, though its machine had gone before the store answered', async () => {
+    const input = { ...inputOf(), drainReason: 'cancelled' } as const
+    const bringBack = await place.storeDown()
+    await expect(settle(input)).rejects.toMatchObject({ type: 'transient' })
+    await bringBack()
+    expect((await settle(input)).end).toEqual({ kind: 'stopped', by: 'cancelled' })
+  })
+})
+
 describe('a machine of a provider whose lists may miss it', () => {
   it('has not ended by one look that finds it gone, and is asked about at the pace of its provider', async () => {
     const pace = { observeMs: 200, goneConfirmMs: 300 }

@@ -98,7 +98,7 @@ function contextOf(tags: Tags): Record<string, string> {
   )
 }
 
-/** What calls create; policies may demand tags of it. */
+/** The kinds of resources that calls create, by action: policies may demand tags of these resources. */
 const MAKES: Readonly<Record<string, string>> = {
   'ec2:CreateCapacityReservation': 'capacity-reservation',
   'ec2:PurchaseCapacityBlock': 'capacity-reservation',

@@ -39,7 +39,7 @@ export interface Role {
   plan: RolePlan
   /** The permissions in `plan`; every holder of the role sees each change. */
   policies: Policy[]
-  /** Its permissions boundary; missing without one. */
+  /** The permissions boundary of the role; missing if nothing limits its policies. */
   boundary?: Policy
   tags: Map<string, string>
   createdAt: Date

@@ -27,7 +27,7 @@ export interface OperationKind {
   needsChecksum?: boolean
   /** IAM's action. */
   permission: string
-  /** What it does with the key of KMS of a bucket that has one. */
+  /** The right to the KMS key of an encrypted bucket that the operation needs. */
   usesKey?: 'kms:GenerateDataKey' | 'kms:Decrypt'
 }
 

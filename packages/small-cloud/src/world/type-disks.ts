@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 const limits = z.tuple([z.number().positive(), z.number().positive()])
-/** What a type reads and writes, in the catalog and in worlds. */
+/** Limits on what a machine type reads and writes: the fields of the catalog and of worlds. */
 export const typeDisks = {
   ebs: z.strictObject({ mbPerSecond: limits, iops: limits }).optional(),
   /** Baseline and peak of a network card. */
