@@ -16,9 +16,17 @@ export function resultOf(entries: readonly RecordEntry[]): JobResult | undefined
   return entries.find((entry) => entry.kind === 'finished')?.data.result
 }
 
-/** Whether entries of a record that does not show its end cannot be read, or the first one is missing. */
+/** Whether entries of a record that does not show its end cannot be read, or the first one or the plan of the newest attempt is missing. */
 export function isCutShort({ entries, unreadable }: RecordSurvey): boolean {
-  return resultOf(entries) === undefined && (unreadable.length > 0 || submissionOf(entries) === undefined)
+  if (resultOf(entries) !== undefined) return false
+  return unreadable.length > 0 || submissionOf(entries) === undefined || isPlanMissing(entries)
+}
+
+function isPlanMissing(entries: readonly RecordEntry[]): boolean {
+  const newest = entries.findLast(({ kind }) => kind === 'launched')?.attempt
+  const isOfNewest = ({ kind, data }: RecordEntry): boolean =>
+    kind === 'planned' && data.outcome.kind === 'place' && data.outcome.order.attempt === newest
+  return newest !== undefined && !entries.some(isOfNewest)
 }
 
 /** Entries of one attempt, with its plan and the wait before it: this many of the newest ones show where a job is. */

@@ -188,8 +188,10 @@ const CASES = [true, false].flatMap((isRunning) =>
     Object.keys(DAMAGES).map((damage) => ({ job: isRunning ? 'running' : 'ended', isRunning, kind, damage })),
   ),
 )
-/** A selection with every kind and every damage of each job. */
-const FEW = CASES.filter((_, index) => index % 7 === 0)
+/** A selection with every kind and every damage of each job, and with a record that has lost its plan. */
+const FEW = CASES.filter(
+  ({ kind, damage }, index) => index % 7 === 0 || (kind === 'plan' && damage === 'missing'),
+)
 
 describe.each(chosen(CASES, FEW))(
   'the $kind of a job that is $job, $damage,',
