@@ -9,7 +9,7 @@ import {
 } from '../core/queues'
 import { SECOND_MS } from '../core/time/time'
 import { parseIdentity } from '../service/worker-identity'
-import { msOf, QUEUE_TYPES, type QueueType } from './clock'
+import { msOf, POLL_FRESH_MS, QUEUE_TYPES, type QueueType } from './clock'
 import type { Context } from './context'
 
 /** Tasks of a kind that a worker does at the same time. */
@@ -26,7 +26,8 @@ export interface WorkerProcess {
   pid: number
   /** Version of this product; empty if the worker does not report it. */
   version: string
-  startedAtMs: number
+  /** Null until its first report, which comes some seconds after its first poll. */
+  startedAtMs: number | null
   /** When the server last heard of it. */
   heardAtMs: number
   isStopping: boolean
@@ -83,11 +84,14 @@ export async function workerList(context: Context, backends: readonly string[]):
         .map((queue): [string, QueueType] => [queue, 'activity']),
     ),
   ]
-  const loads = queues.map(async ([queue, type]) => {
-    const serving = heard.filter(({ taskQueue }) => taskQueue === queue)
-    return loadOf(client, { namespace, queue, type, serving })
-  })
-  return { workers: processesOf(heard), queues: await Promise.all(loads) }
+  const loads = await Promise.all(
+    queues.map(async ([queue, type]) => {
+      const serving = heard.filter(({ taskQueue }) => taskQueue === queue)
+      return loadOf(client, { namespace, queue, type, serving, nowMs })
+    }),
+  )
+  const polling = loads.flatMap(({ polling }) => polling)
+  return { workers: sorted([...polling, ...heard.map(processOf)]), queues: loads.map(({ load }) => load) }
 }
 
 async function heartbeats(client: Client, namespace: string): Promise<Heartbeat[]> {
@@ -109,29 +113,38 @@ function isBackend(role: string | undefined): role is string {
   return role !== undefined && role !== ORCHESTRATOR_ROLE
 }
 
-/** The processes, each once although it serves several queues. */
-function processesOf(heard: Heartbeat[]): WorkerProcess[] {
-  const processes = new Map<string, WorkerProcess>()
-  for (const { workerIdentity, taskQueue, hostInfo, status, startTime, heartbeatTime } of heard) {
-    const identity = workerIdentity ?? ''
-    // Workers that share a connection report one identity, which has the role of one of them.
-    const own = parseIdentity(identity)
-    const role = roleServing(taskQueue ?? '') ?? taskQueue ?? ''
-    processes.set(`${role} ${identity}`, {
-      role,
-      host: own?.host ?? hostInfo?.hostName ?? '',
-      pid: own?.process.pid ?? Number(hostInfo?.processId ?? 0),
-      version: own?.version ?? '',
-      startedAtMs: msOf(startTime),
-      heardAtMs: msOf(heartbeatTime ?? startTime),
-      isStopping: (status as number) !== RUNNING,
-    })
+function processOf({
+  workerIdentity,
+  taskQueue,
+  hostInfo,
+  status,
+  startTime,
+  heartbeatTime,
+}: Heartbeat): WorkerProcess {
+  // Workers that share a connection report one identity, which has the role of one of them.
+  const own = parseIdentity(workerIdentity ?? '')
+  return {
+    role: roleServing(taskQueue ?? '') ?? taskQueue ?? '',
+    host: own?.host ?? hostInfo?.hostName ?? '',
+    pid: own?.process.pid ?? Number(hostInfo?.processId ?? 0),
+    version: own?.version ?? '',
+    startedAtMs: msOf(startTime),
+    heardAtMs: msOf(heartbeatTime ?? startTime),
+    isStopping: (status as number) !== RUNNING,
   }
-  const key = ({ role, host, pid }: WorkerProcess): string =>
-    [role === ORCHESTRATOR_ROLE ? '' : role, host, String(pid).padStart(10)].join(' ')
-  return [...processes.values()].sort((a, b) => key(a).localeCompare(key(b)))
 }
 
+function keyOf({ role, host, pid }: WorkerProcess): string {
+  return [role === ORCHESTRATOR_ROLE ? '' : role, host, String(pid).padStart(10)].join(' ')
+}
+
+/** Each process once for each role, although it serves several queues; the last one of the list says the most. */
+function sorted(all: readonly WorkerProcess[]): WorkerProcess[] {
+  const byKey = new Map(all.map((one) => [keyOf(one), one]))
+  return [...byKey.values()].sort((a, b) => keyOf(a).localeCompare(keyOf(b)))
+}
+
+/** The load of a queue, and the processes that poll it: the server knows those some seconds before their first report. */
 async function loadOf(
   client: Client,
   {
@@ -139,24 +152,37 @@ async function loadOf(
     queue,
     type,
     serving,
-  }: { namespace: string; queue: string; type: QueueType; serving: Heartbeat[] },
-): Promise<QueueLoad> {
-  const { stats } = await client.workflowService.describeTaskQueue({
+    nowMs,
+  }: { namespace: string; queue: string; type: QueueType; serving: Heartbeat[]; nowMs: number },
+): Promise<{ load: QueueLoad; polling: WorkerProcess[] }> {
+  const { pollers, stats } = await client.workflowService.describeTaskQueue({
     namespace,
     taskQueue: { name: queue },
     taskQueueType: QUEUE_TYPES[type],
     reportStats: true,
   })
+  const polling = (pollers ?? [])
+    .filter(({ lastAccessTime }) => msOf(lastAccessTime) > nowMs - POLL_FRESH_MS)
+    .flatMap(({ identity, lastAccessTime }) => pollerOf(queue, identity ?? '', msOf(lastAccessTime)))
   const slots = serving.map((worker) => worker[SLOTS_OF[type]])
   const used = sum(slots.map((each) => each?.currentUsedSlots ?? 0))
-  return {
+  const load = {
     queue,
     type,
-    workers: new Set(serving.map(({ workerIdentity }) => workerIdentity)).size,
+    workers: new Set([...polling, ...serving.map(processOf)].map(keyOf)).size,
     slots: { used, total: used + sum(slots.map((each) => each?.currentAvailableSlots ?? 0)) },
     waiting: Number(stats?.approximateBacklogCount ?? 0),
     oldestMs: msOf(stats?.approximateBacklogAge),
   }
+  return { load, polling }
+}
+
+function pollerOf(queue: string, identity: string, heardAtMs: number): WorkerProcess[] {
+  const own = parseIdentity(identity)
+  if (own === undefined) return []
+  const { host, version, process } = own
+  const role = roleServing(queue) ?? queue
+  return [{ role, host, pid: process.pid, version, startedAtMs: null, heardAtMs, isStopping: false }]
 }
 
 function sum(numbers: number[]): number {

@@ -30,7 +30,7 @@ function heard(taskQueue: string, { host = 'a', pid = 7, agoMs = 1_000, used = 0
 }
 
 /** A server that knows these workers, two on each page, and has a backlog in one queue. */
-function serverWith(workers: object[]): Partial<Client> {
+function serverWith(workers: object[], pollers: object[] = []): Partial<Client> {
   const listWorkers = async ({ nextPageToken }: { nextPageToken?: Uint8Array }): Promise<object> => {
     const from = nextPageToken?.[0] ?? 0
     const isMore = from + 2 < workers.length
@@ -40,6 +40,7 @@ function serverWith(workers: object[]): Partial<Client> {
     }
   }
   const describeTaskQueue = async ({ taskQueue }: { taskQueue: { name: string } }): Promise<object> => ({
+    pollers: taskQueue.name === 'crucible.ec2' ? pollers : [],
     stats:
       taskQueue.name === 'crucible.ec2'
         ? { approximateBacklogCount: 3, approximateBacklogAge: { seconds: 4, nanos: 5e8 } }
@@ -79,6 +80,20 @@ describe('the list of workers', () => {
       ['crucible.ec2', 'activity', 2, '7/200', 3, 4_500],
       ['crucible.ec2.watch', 'activity', 1, '30/100', 0, 0],
     ])
+  })
+
+  it('has a process that polls before its first report, and none whose polls are over', async () => {
+    const poller = (pid: number, agoMs: number): object => ({
+      identity: `ec2@a?version=0.1.0&pid=${pid}&started=1`,
+      lastAccessTime: timestamp(NOW - agoMs),
+    })
+    world.client = serverWith([heard('crucible.ec2')], [poller(7, 500), poller(8, 2_000), poller(9, 100_000)])
+    const { workers, queues } = await workerList(world.context, [])
+    expect(workers).toEqual([
+      { ...PROCESS, role: 'ec2' },
+      { ...PROCESS, role: 'ec2', pid: 8, startedAtMs: null, heardAtMs: NOW - 2_000 },
+    ])
+    expect(queues.find(({ queue }) => queue === 'crucible.ec2')).toMatchObject({ workers: 2 })
   })
 
   it('has the queue of launches only where it is served', async () => {

@@ -317,7 +317,7 @@ describe('limits', () => {
     inWorld(
       {
         wares: [SPOT],
-        // The runner that stops by itself is in this process, which a busy host holds up.
+        // The runner and its hard stop are in this process, which a busy host holds up.
         timing: { powerOffMs: patient(1_000) },
         behave: ({ attempt }) => ({ ...LONG, diesAtStep: attempt === 1 ? 65 : undefined }),
       },

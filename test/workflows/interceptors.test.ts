@@ -308,8 +308,7 @@ describe('a workflow of a deployment with a key', () => {
       new CancelledFailure('cancelled', [refused('it is not signed')]),
     )
     const asked = { activityType: 'launch', args: [], headers } as never
-    const ask = (): Promise<unknown> =>
-      made().out.scheduleActivity(asked, () => Promise.reject(cancelled)) as Promise<unknown>
+    const ask = (): Promise<unknown> => made().out.scheduleActivity(asked, () => Promise.reject(cancelled))
     await expect(ask()).rejects.toBe(cancelled)
     isReplayed = true
     await expect(ask()).rejects.toThrow('Refused the failure of launch: it is not signed.')

@@ -43,7 +43,7 @@ function showWorkers(cli: Cli, { workers }: WorkerList): void {
     one.host,
     String(one.pid),
     one.version || NOTHING,
-    age(one.startedAtMs, cli.now()),
+    one.startedAtMs === null ? NOTHING : age(one.startedAtMs, cli.now()),
     age(one.heardAtMs, cli.now()),
     one.isStopping ? out.paint.yellow('stopping') : '',
   ]
@@ -60,7 +60,7 @@ function showQueues({ out }: Cli, { queues }: WorkerList): void {
     load.queue,
     load.type,
     load.workers === 0 ? out.paint.red('none') : String(load.workers),
-    load.workers === 0 ? NOTHING : `${count(load.slots.used)} of ${count(load.slots.total)}`,
+    load.slots.total === 0 ? NOTHING : `${count(load.slots.used)} of ${count(load.slots.total)}`,
     count(load.waiting),
     load.waiting === 0 ? NOTHING : formatDuration(load.oldestMs),
   ]

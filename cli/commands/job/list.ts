@@ -106,8 +106,9 @@ export const FIT: TableOptions = {
   optional: ['NAME', 'BACKEND', 'EST. LEFT', 'COST', 'PROGRESS', 'AGE'],
 }
 
-/** Characters of an error that fit into a row; the first few are printed whole below the table. */
+/** Characters of an error that fit into a row. */
 const TROUBLE_SHOWN_MAX = 40
+/** Number of errors that are printed whole below the table. */
 const TROUBLES_TOLD_MAX = 3
 
 function whyThere(job: JobSummary, nowMs: number): string {

@@ -52,7 +52,7 @@ describe('the settlement of an attempt whose store is away', () => {
     ['leaves the machine of a cancelled job in its window', 'cancelled', HOUR_MS, ['alive']],
     ['leaves the machine of a job that moves', 'migrated', 0, ['alive']],
     ['leaves the machine of an attempt that was not asked to stop', null, 0, ['alive']],
-  ] as const)('%s, and goes on once the store answers', async (_, drainReason, windowMs, states) => {
+  ] as const)('%s, and is made once the store answers', async (_, drainReason, windowMs, states) => {
     const input = { ...inputOf(), drainReason, windowMs }
     expect(place.lives()).toEqual(['alive'])
     const bringBack = await place.storeDown()
